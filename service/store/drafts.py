@@ -1,0 +1,157 @@
+"""A task as it is submitted: fields, rules and limits, the same for the API, imports and generators.
+
+Every rule names its field. Unknown fields are errors; numbers are finite; text has no NUL and no lone surrogate.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from sandbox.contract import RANGES, Limits
+from service.errors import FieldError, Invalid
+from service.words import Split
+
+MAX_PROMPT_BYTES = 8 * 2**20
+MAX_FILES = 4096
+MAX_FILE_BYTES = 16 * 2**20
+
+Domain = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)*$", max_length=120)]
+Tag = Annotated[str, StringConstraints(pattern=r"^[\w.:+/-]{1,64}$")]
+Answer = str | dict[str, Any]
+
+
+class Strict(BaseModel):
+    """An input model: unknown fields are an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_max_length=MAX_FILE_BYTES, allow_inf_nan=False)
+
+
+class Message(Strict):
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+
+
+class VerifierChoice(Strict):
+    name: Annotated[str, Field(max_length=64)]
+    params: dict[str, Any] = {}
+
+
+class Environment(Strict):
+    image: Annotated[str, Field(max_length=200)] = "python"
+    files: Annotated[dict[str, str], Field(max_length=MAX_FILES)] = {}
+    tools: Annotated[list[dict[str, Any]], Field(max_length=256)] = []
+    network: Literal["none"] = "none"
+
+
+class TaskLimits(Strict):
+    """Limits of one program; ranges are the sandbox's."""
+
+    wall_s: Annotated[float, Field(ge=RANGES["wall_s"][0], le=RANGES["wall_s"][1])] = 10
+    cpu_s: Annotated[float, Field(ge=RANGES["cpu_s"][0], le=RANGES["cpu_s"][1])] | None = None
+    memory_mb: Annotated[int, Field(ge=RANGES["memory_mb"][0], le=RANGES["memory_mb"][1])] = 512
+    output_kb: Annotated[int, Field(ge=RANGES["output_kb"][0], le=RANGES["output_kb"][1])] = 1024
+    processes: Annotated[int, Field(ge=RANGES["processes"][0], le=RANGES["processes"][1])] = 32
+    disk_mb: Annotated[int, Field(ge=RANGES["disk_mb"][0], le=RANGES["disk_mb"][1])] = 64
+
+    def for_sandbox(self) -> Limits:
+        return Limits(**self.model_dump())
+
+
+class Source(Strict):
+    """Where the task comes from. A source without a licence is refused: nothing could ever be exported."""
+
+    uri: Annotated[str, Field(min_length=1, max_length=2000)]
+    licence: Annotated[str, Field(min_length=1, max_length=120)]
+    retrieved_at: AwareDatetime | None = None
+    span: Annotated[str, Field(max_length=200)] | None = None
+
+
+class Parent(Strict):
+    task_id: Annotated[str, Field(max_length=40)]
+    version: Annotated[int, Field(ge=1)]
+    op: Annotated[str, Field(min_length=1, max_length=120)]
+    op_version: Annotated[str, Field(min_length=1, max_length=32)]
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+
+
+class TaskDraft(Strict):
+    """The body of `POST /v1/tasks`."""
+
+    domain: Domain
+    prompt: Annotated[list[Message], Field(min_length=1, max_length=1024)]
+    verifier: VerifierChoice
+    reference: dict[str, Any] = {}
+    gold: Annotated[list[Answer], Field(max_length=64)] = []
+    nulls: Annotated[list[Answer], Field(max_length=256)] = []
+    environment: Environment = Environment()
+    limits: TaskLimits = TaskLimits()
+    source: Source | None = None
+    parents: Annotated[list[Parent], Field(max_length=64)] = []
+    features: Annotated[
+        dict[Annotated[str, Field(max_length=64)], int | float | Annotated[str, Field(max_length=64)]],
+        Field(max_length=64),
+    ] = {}
+    tags: Annotated[list[Tag], Field(max_length=64)] = []
+    split: Split | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _storable(cls, value: Any) -> Any:
+        """Name every number that is not finite and every text that cannot be stored, wherever it stands."""
+        errors = [FieldError(pointer, code, message) for pointer, code, message in _unstorable(value)]
+        if errors:
+            raise Invalid("The task holds values that cannot be stored.", errors=errors)
+        return value
+
+    @model_validator(mode="after")
+    def _prompt_size(self) -> "TaskDraft":
+        size = sum(len(message.content.encode()) for message in self.prompt)
+        if size > MAX_PROMPT_BYTES:
+            rule = f"a prompt holds at most {MAX_PROMPT_BYTES} bytes; this one has {size}"
+            raise Invalid("The prompt is too long.", errors=[FieldError("/prompt", "too_long", rule)])
+        return self
+
+
+class Origin(Strict):
+    """How a generator made the task: enough to make it again."""
+
+    generator: Annotated[str, Field(max_length=120)]
+    generator_version: Annotated[str, Field(max_length=32)]
+    seed: int
+    index: int
+    knobs: dict[str, Any] = {}
+    source_sha256: str | None = None
+    proposer: dict[str, Any] = {"kind": "rule"}
+
+
+class CandidateDraft(TaskDraft):
+    """A task as a generator makes it: a draft with controls for the gates, which no submitter may set."""
+
+    task_type: Annotated[str, Field(max_length=64)] = "submitted"
+    equivalents: list[Answer] = []
+    mutants: list[Answer] = []
+    origin: Origin | None = None
+    guess_floor: Annotated[float, Field(ge=0, le=1)] = 0.0
+    est_cost: dict[str, float] = {}
+
+
+def _unstorable(value: Any, pointer: str = "", depth: int = 0) -> Iterator[tuple[str, str, str]]:
+    if depth > 100:
+        yield pointer, "too_deep", "values nest at most 100 deep"
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield pointer, "not_finite", "numbers must be finite: NaN and Infinity are not JSON"
+    elif isinstance(value, int) and abs(value) > 2**63 and not isinstance(value, bool):
+        yield pointer, "too_large", "integers must fit 64 bits; write larger ones as text"
+    elif isinstance(value, str):
+        if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value if not value.isascii()):
+            yield pointer, "bad_text", "text must not contain NUL or lone surrogates"
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            escaped = str(key).replace("~", "~0").replace("/", "~1")
+            yield from _unstorable(key, f"{pointer}/{escaped}", depth + 1)
+            yield from _unstorable(item, f"{pointer}/{escaped}", depth + 1)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _unstorable(item, f"{pointer}/{index}", depth + 1)
