@@ -34,9 +34,9 @@ def build_api(settings: Settings) -> "Iterator[FastAPI]":
     """The API with everything it uses; all of it is closed when the block ends."""
     from factory.hints import HintSender
     from service.app import create_app
-    from verifiers.engine import Engine
 
     from sandbox.backends import make_backend
+    from verifiers.engine import Engine
 
     hints = HintSender(settings.broker_url.get_secret_value()) if settings.broker_url else None
     store = Store(
