@@ -35,6 +35,9 @@ class Settings(BaseSettings):
         "NORMAL", description="SQLite durability. NORMAL survives a killed process; FULL also a power cut."
     )
     host: str = Field("127.0.0.1", description="Address the API listens on.")
+    allowed_hosts: str = Field(
+        "", description="Host names, with commas between, that the dashboard answers to besides loopback and `host`."
+    )
     port: int = Field(8700, ge=0, le=65535, description="Port the API listens on; 0 picks a free one.")
     api_threads: int = Field(24, ge=1, le=200, description="Threads for endpoints; the pool holds 4 connections more.")
     writer_wait_s: float = Field(5.0, gt=0, description="Longest wait for a turn to write on SQLite; then 503.")
@@ -53,6 +56,12 @@ class Settings(BaseSettings):
     job_lease_s: float = Field(60.0, gt=0, description="A job whose worker is silent this long is given to another.")
     job_poll_s: float = Field(0.1, gt=0, description="How often an embedded worker looks for queued jobs.")
     sweep_s: float = Field(5.0, gt=0, description="How often a worker looks for expired leases and lost hints.")
+    job_rescue_s: float = Field(
+        60.0, gt=0, description="A job that waits this long is taken from the database, whatever the broker does."
+    )
+    queue_prefix: str = Field(
+        "", max_length=40, description="Put before the names of the broker's queues, to share a broker."
+    )
     split_holdout_share: float = Field(0.02, ge=0, le=1, description="Share of new families that go to holdout.")
     split_eval_share: float = Field(0.08, ge=0, le=1, description="Share of new families that go to eval.")
     idempotency_ttl_h: float = Field(24.0, gt=0, description="How long an answered Idempotency-Key is remembered.")

@@ -38,7 +38,8 @@ def build_api(settings: Settings) -> "Iterator[FastAPI]":
     from sandbox.backends import make_backend
     from verifiers.engine import Engine
 
-    hints = HintSender(settings.broker_url.get_secret_value()) if settings.broker_url else None
+    broker = settings.broker_url
+    hints = HintSender(broker.get_secret_value(), prefix=settings.queue_prefix) if broker else None
     store = Store(
         make_engine(
             settings.sqlalchemy_url,

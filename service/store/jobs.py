@@ -51,6 +51,18 @@ class Claim:
     actor: str
 
 
+class Hint(str):
+    """The id of a job, which also says where its hint goes."""
+
+    __slots__ = ("queue",)
+    queue: Queue
+
+    def __new__(cls, job_id: str, queue: Queue) -> "Hint":
+        made = super().__new__(cls, job_id)
+        made.queue = queue
+        return made
+
+
 class Extended(NamedTuple):
     """Whether the lease is still held, and whether somebody asked the job to stop."""
 
@@ -116,7 +128,7 @@ def file(
             select(Job.id).where(Job.kind == kind, Job.dedup_key == dedup_key, Job.status.in_(_UNFINISHED))
         ).one()
     if due:
-        hint(db, made)
+        hint(db, Hint(made, queue))
     return made
 
 
