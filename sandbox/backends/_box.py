@@ -1,0 +1,386 @@
+"""A box of either backend: laying, compiling, running and collecting, one program after the other."""
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sandbox import artefacts
+from sandbox.backends._cell import Cell, Housing
+from sandbox.backends._cgroup import Usage
+from sandbox.contract import (
+    Artefact,
+    BadRequest,
+    BoxLost,
+    ExecRequest,
+    ExecResult,
+    Limits,
+    UnsupportedLanguage,
+)
+from sandbox.languages import PROBE_ANSWER, Language, known
+from sandbox.outcome import Observed, decide, evidence
+from sandbox.paths import check_args, check_fetch, check_request
+from sandbox.pump import Bounds, Ends, Pump, Seen
+from sandbox.rlimits import rlimits
+
+PROBE_LIMITS = Limits(wall_s=20, memory_mb=1024, processes=64)
+COLLECT_WITHIN_S = 30.0
+WAIT_MARGIN_S = 60.0
+"""A program's thread ends within its limits + the kill; past this margin the box is given up."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A checked request."""
+
+    request: ExecRequest
+    language: Language
+    laid: dict[str, bytes]
+    fetch: list[str]
+    args: list[str]
+
+
+class SupervisedBox:
+    """One owner's box. Not for use by two threads at once, but for `close` and `Running.kill`."""
+
+    def __init__(
+        self,
+        housing: Housing,
+        limits: Limits,
+        spawn: Callable[[Housing, Limits], Cell],
+        offered: dict[str, bool],
+        freed: Callable[["SupervisedBox", bool], None],
+        queue_s: float,
+        image: str,
+    ) -> None:
+        self._housing = housing
+        self._limits = limits
+        self._spawn = spawn
+        self._offered = offered
+        self._freed = freed
+        self._queue_s = queue_s
+        self._image = image
+        self._fresh = True
+        self._clean = True
+        self._closed = False
+        self._lock = threading.RLock()
+        started = time.monotonic()
+        self._cell: Cell | None = spawn(housing, limits)
+        self._start_s = time.monotonic() - started
+
+    # ── the contract ──
+
+    def start(self, request: ExecRequest) -> "StartedProgram":
+        plan = self._plan(request)
+        self._offer(plan.language)
+        return StartedProgram(self, plan)
+
+    def run(self, request: ExecRequest) -> ExecResult:
+        plan = self._plan(request)
+        self._offer(plan.language)
+        if request.driver is not None:
+            return StartedProgram(self, plan).wait()
+        return self._serve(plan, None, None)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self._drop_cell()
+                self._housing.clear()
+            finally:
+                self._freed(self, self._clean)
+
+    # ── one program ──
+
+    def _plan(self, request: ExecRequest) -> Plan:
+        language = known(request.language)
+        if request.image != "python":
+            raise UnsupportedLanguage(f"there is no image {request.image!r}; there is `python`")
+        for name in ("memory_mb", "disk_mb", "processes"):
+            if getattr(request.limits, name) > getattr(self._limits, name):
+                most = getattr(self._limits, name)
+                raise BadRequest(f"limits.{name}", f"is above the {most} that this box was made for")
+        if request.driver is not None and language.name != "python":
+            raise BadRequest("driver", "runs python only")
+        laid = check_request(request, language.main)
+        return Plan(request, language, laid, check_fetch(request.fetch), check_args(request.args))
+
+    def _offer(self, language: Language) -> None:
+        """Run the language's probe in this very box the first time it is asked for."""
+        if language.name == "python" or self._offered.get(language.name):
+            return
+        if language.name not in self._offered:
+            probe = ExecRequest(language.name, language.probe, limits=self._within(PROBE_LIMITS))
+            result = self._serve(self._plan(probe), None, None)
+            passed = result.status == "ok" and result.stdout == PROBE_ANSWER
+            if passed or self._limits.memory_mb >= 512:  # in a tiny box a failed probe proves nothing
+                self._offered[language.name] = passed
+            elif not passed:
+                raise UnsupportedLanguage(f"{language.name} could not be tried within {self._limits.memory_mb} MB")
+        if not self._offered[language.name]:
+            names = ", ".join(sorted({"python", *(name for name, good in self._offered.items() if good)}))
+            raise UnsupportedLanguage(f"{language.name} does not work here; {names} does")
+
+    def _within(self, limits: Limits) -> Limits:
+        return replace(
+            limits,
+            memory_mb=min(limits.memory_mb, self._limits.memory_mb),
+            disk_mb=min(limits.disk_mb, self._limits.disk_mb),
+            processes=min(limits.processes, self._limits.processes),
+        )
+
+    def _serve(self, plan: Plan, channel: socket.socket | None, stop: int | None) -> ExecResult:
+        """Lay, compile, run, collect: the result of one program."""
+        asked = time.monotonic()
+        cell = self._ready_cell(plan.request.limits)
+        phases = {"queue": self._queue_s, "start": self._start_s}
+        self._queue_s = self._start_s = 0.0
+        try:
+            self._lay(cell, plan)
+            phases["start"] += time.monotonic() - asked
+            stages = ["compile", "run"] if plan.language.compile else ["run"]
+            own_stop = os.eventfd(0) if stop is None else None
+            try:
+                for stage in stages:
+                    made = self._stage(cell, plan, stage, channel, own_stop if stop is None else stop, phases)
+                    if made.status != "ok":
+                        break
+            finally:
+                if own_stop is not None:
+                    os.close(own_stop)
+            found = self._collect(cell, plan, phases)
+        except BaseException:
+            self._drop_cell()
+            raise
+        return replace(made, artefacts=found, phases=dict(phases))
+
+    def _ready_cell(self, limits: Limits) -> Cell:
+        with self._lock:
+            if self._closed:
+                raise BoxLost("the box is closed")
+            if self._cell is not None and (not self._cell.alive or self._cell.limits.disk_mb != limits.disk_mb):
+                self._drop_cell()
+            if self._cell is None:
+                self._cell, self._fresh = self._spawn(self._housing, limits), True
+            return self._cell
+
+    def _drop_cell(self) -> None:
+        with self._lock:
+            if self._cell is not None:
+                self._clean = self._cell.destroy() and self._clean
+                self._cell = None
+
+    def _lay(self, cell: Cell, plan: Plan) -> None:
+        work = self._housing.work
+        files = [(f"{work}/{path}", content, 0o644) for path, content in plan.laid.items()]
+        if plan.request.driver is not None:
+            files.append((f"{self._housing.run_folder}/driver.py", plan.request.driver.encode(), 0o444))
+        cell.command({"do": "lay", "clean": not self._fresh, "files": files}, "laid")
+        self._fresh = False
+
+    def _stage(
+        self,
+        cell: Cell,
+        plan: Plan,
+        stage: str,
+        channel: socket.socket | None,
+        stop: int,
+        phases: dict[str, float],
+    ) -> ExecResult:
+        limits, leaf = plan.request.limits, cell.leaf
+        memory = _clamped(limits.memory_mb << 20)
+        if leaf is not None:
+            leaf.limit(memory, limits.processes)
+            leaf.reset_peak()
+        before = leaf.usage() if leaf is not None else None
+        ends, theirs = _pipes()
+        try:
+            fds = [*theirs, *([channel.fileno()] if channel is not None and stage == "run" else [])]
+            cell.command(self._exec_command(plan, stage, memory, cell), "started", fds)
+        except BaseException:
+            for fd in (ends.stdin, ends.stdout, ends.stderr):
+                os.close(fd)
+            raise
+        finally:
+            for fd in theirs:
+                os.close(fd)
+            if channel is not None and stage == "run":
+                channel.close()
+        gauge = (
+            None
+            if leaf is None or before is None
+            else (lambda: (leaf.cpu_s() - before.cpu_s, leaf.processes_now() - 1))
+        )
+        bounds = Bounds(limits.wall_s, limits.cpu_seconds, limits.output_kb * 1024, gauge)
+        stdin = plan.request.stdin.encode() if stage == "run" else b""
+        seen = Pump(cell.control, cell.died, stop, cell.kill).run(ends, stdin, bounds)
+        phases["run"] = phases.get("run", 0.0) + seen.wall_s
+        phases["kill"] = phases.get("kill", 0.0) + seen.kill_s
+        return self._result(cell, plan, stage, seen, before)
+
+    def _exec_command(self, plan: Plan, stage: str, memory: int, cell: Cell) -> dict[str, object]:
+        limits, housing = plan.request.limits, self._housing
+        words = list(plan.language.compile) if stage == "compile" else [*plan.language.start, *plan.args]
+        if plan.request.driver is not None:
+            main = f"{housing.work}/{plan.language.main}"
+            words = [*plan.language.start[:-1], f"{housing.run_folder}/driver.py", main, *plan.args]
+        return {
+            "do": "exec",
+            "argv": housing.argv(words),
+            "env": housing.environment(),
+            "rlimits": rlimits(limits, measured=cell.leaf is None, own_user_namespace=housing.isolated),
+            "limits": {"memory": memory, "processes": limits.processes, "cpu": limits.cpu_seconds},
+        }
+
+    def _collect(self, cell: Cell, plan: Plan, phases: dict[str, float]) -> list[Artefact]:
+        started, found = time.monotonic(), []
+        if plan.fetch and cell.alive:
+            cell.control.send(artefacts.command(plan.fetch))
+            while (event := cell.control.receive(COLLECT_WITHIN_S))["event"] == "artefact":
+                found.append(artefacts.from_event(event))
+            if event["event"] == "fault":
+                raise BoxLost("the supervisor could not collect files")
+        elif plan.fetch:
+            found = [Artefact(path, 0, None, "the box is gone") for path in plan.fetch]
+        phases["collect"] = time.monotonic() - started
+        return found
+
+    def _result(self, cell: Cell, plan: Plan, stage: str, seen: Seen, before: Usage | None) -> ExecResult:
+        limits, report = plan.request.limits, seen.report or {}
+        after = cell.leaf.usage() if cell.leaf is not None else None
+        group = after is not None and before is not None
+        out_of_memory = after is not None and before is not None and after.out_of_memory > before.out_of_memory
+        if seen.lost and not seen.cause and not out_of_memory:
+            raise BoxLost(f"{seen.lost}. {cell.errors()}".strip())
+        cpu_s = after.cpu_s - before.cpu_s if after is not None and before is not None else report.get("cpu_s", 0.0)
+        peak = after.memory_peak if after is not None else report.get("memory", 0)
+        processes = max(seen.processes, report.get("processes", 0), 1)
+        status = report.get("status", -1)
+        observed = Observed(
+            raw=None if status == -1 else status,
+            cause=seen.cause or report.get("reason", ""),
+            cpu_over=cpu_s > limits.cpu_seconds,
+            out_of_memory=out_of_memory,
+            memory_nearly_used=not group and peak >= 0.9 * _clamped(limits.memory_mb << 20),
+            fork_refused=after.forks_refused > before.forks_refused
+            if after is not None and before is not None
+            else processes >= limits.processes,
+            place_full=bool(report.get("full")),
+            stage=stage,
+        )
+        if observed.fork_refused:
+            processes = max(processes, limits.processes)
+        notes = evidence(observed)
+        if _clamped(limits.memory_mb << 20) < limits.memory_mb << 20:
+            notes.append(f"memory limit clamped to the machine's {_clamped(limits.memory_mb << 20) >> 20} MB")
+        return ExecResult(
+            status=decide(observed),
+            stage=stage,
+            exit_code=observed.exit_code,
+            signal=observed.signal,
+            stdout=_text(seen.stdout, seen.stdout_truncated),
+            stderr=_text(seen.stderr, seen.stderr_truncated),
+            stdout_truncated=seen.stdout_truncated,
+            stderr_truncated=seen.stderr_truncated,
+            wall_s=seen.wall_s,
+            cpu_s=cpu_s,
+            memory_mb=peak / (1 << 20),
+            processes=processes,
+            limits_enforced=enforced(cell, self._housing),
+            artefacts=(),
+            phases={},
+            evidence=notes,
+            backend=self._housing.name,
+            image=self._image,
+            retryable=False,
+        )
+
+
+class StartedProgram:
+    """A program that a thread of ours serves; the caller talks over `channel`, waits or kills."""
+
+    def __init__(self, box: SupervisedBox, plan: Plan) -> None:
+        self._box = box
+        self._plan = plan
+        self._stop = os.eventfd(0)
+        self._result: ExecResult | None = None
+        self._error: BaseException | None = None
+        self._closed = False
+        self.channel: socket.socket | None = None
+        theirs: socket.socket | None = None
+        if plan.request.driver is not None:
+            self.channel, theirs = socket.socketpair()
+        self._thread = threading.Thread(target=self._work, args=(theirs,), name="sandbox-program", daemon=True)
+        self._thread.start()
+
+    def _work(self, theirs: socket.socket | None) -> None:
+        try:
+            self._result = self._box._serve(self._plan, theirs, self._stop)
+        except BaseException as error:  # noqa: BLE001 — handed to the thread that waits
+            self._error = error
+        finally:
+            if theirs is not None:
+                theirs.close()
+
+    def wait(self) -> ExecResult:
+        limits = self._plan.request.limits
+        self._thread.join(2 * limits.wall_s + WAIT_MARGIN_S)
+        if self._thread.is_alive():
+            self._box.close()
+            raise BoxLost("the program's end could not be had in time")
+        self._release()
+        if self._error is not None:
+            raise self._error
+        if self._result is None:
+            raise BoxLost("the program left no result")
+        return self._result
+
+    def kill(self) -> None:
+        with contextlib.suppress(OSError):
+            if not self._closed:
+                os.eventfd_write(self._stop, 1)
+        self._thread.join(WAIT_MARGIN_S)
+        self._release()
+
+    def _release(self) -> None:
+        if self.channel is not None:
+            self.channel.close()
+        if not self._closed:
+            self._closed = True
+            os.close(self._stop)
+
+
+def enforced(cell: Cell, housing: Housing) -> dict[str, str]:
+    group = cell.leaf.at.name if cell.leaf is not None else None
+    return {
+        "memory": group or "poll",
+        "processes": group or ("rlimit" if housing.isolated else "poll"),
+        "cpu": group or "poll",
+        "disk": "tmpfs" if housing.isolated else "rlimit",
+        "syscalls": housing.syscalls,
+    }
+
+
+def _clamped(memory_bytes: int) -> int:
+    """Never more than the machine has: a limit that cannot be reached is none."""
+    return min(memory_bytes, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _pipes() -> tuple[Ends, tuple[int, int, int]]:
+    stdin, feed = os.pipe()
+    out, stdout = os.pipe()
+    err, stderr = os.pipe()
+    return Ends(feed, out, err), (stdin, stdout, stderr)
+
+
+def _text(data: bytearray, truncated: bool) -> str:
+    """UTF-8 with U+FFFD; a character that the cap has cut is left out."""
+    import codecs
+
+    return codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(data), final=not truncated)
