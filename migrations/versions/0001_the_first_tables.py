@@ -112,6 +112,7 @@ def upgrade() -> None:
     op.create_table('snapshot',
     sa.Column('hash', sa.String(length=64), nullable=False),
     sa.Column('filter', sa.JSON(), nullable=False),
+    sa.Column('domains', sa.JSON(), nullable=False),
     sa.Column('count', sa.Integer(), nullable=False),
     sa.Column('created_at', UtcDateTime(), nullable=False),
     sa.PrimaryKeyConstraint('hash', name=op.f('pk_snapshot'))
@@ -137,7 +138,7 @@ def upgrade() -> None:
     sa.Column('snapshot_hash', sa.String(length=64), nullable=False),
     sa.Column('next_ordinal', sa.Integer(), nullable=False),
     sa.Column('draws', sa.Integer(), nullable=False),
-    sa.Column('carry', sa.JSON(), nullable=False),
+    sa.Column('shares', sa.JSON(), nullable=False),
     sa.Column('generation', sa.Integer(), nullable=False),
     sa.Column('consumer', sa.String(length=120), nullable=True),
     sa.Column('policy_version', sa.Integer(), nullable=False),
@@ -207,6 +208,9 @@ def upgrade() -> None:
     sa.Column('lineage', sa.String(length=120), nullable=False),
     sa.Column('task_id', sa.String(length=40).with_variant(sa.String(length=40, collation='C'), 'postgresql'), nullable=False),
     sa.Column('task_version', sa.Integer(), nullable=False),
+    sa.Column('domain', sa.String(length=120).with_variant(sa.String(length=120, collation='C'), 'postgresql'), nullable=False),
+    sa.Column('bucket', sa.Integer(), nullable=False),
+    sa.Column('rkey', sa.Float(), nullable=False),
     sa.Column('alpha', sa.Float(), nullable=False),
     sa.Column('beta', sa.Float(), nullable=False),
     sa.Column('visits', sa.Integer(), nullable=False),
@@ -219,6 +223,9 @@ def upgrade() -> None:
     sa.ForeignKeyConstraint(['task_id'], ['task.id'], name=op.f('fk_difficulty_task_id_task')),
     sa.PrimaryKeyConstraint('lineage', 'task_id', name=op.f('pk_difficulty'))
     )
+    with op.batch_alter_table('difficulty', schema=None) as batch_op:
+        batch_op.create_index('ix_difficulty_bucket', ['lineage', 'domain', 'bucket', 'rkey'], unique=False)
+
     op.create_table('exposure',
     sa.Column('id', sa.String(length=40).with_variant(sa.String(length=40, collation='C'), 'postgresql'), nullable=False),
     sa.Column('task_id', sa.String(length=40).with_variant(sa.String(length=40, collation='C'), 'postgresql'), nullable=False),
@@ -246,6 +253,7 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('id', name=op.f('pk_lease'))
     )
     with op.batch_alter_table('lease', schema=None) as batch_op:
+        batch_op.create_index('ix_lease_consumer', ['stream_id', 'consumer', 'generation'], unique=False)
         batch_op.create_index('ix_lease_open', ['stream_id', 'state', 'expires_at'], unique=False)
 
     op.create_table('receipt',
@@ -498,12 +506,16 @@ def downgrade() -> None:
     op.drop_table('receipt')
     with op.batch_alter_table('lease', schema=None) as batch_op:
         batch_op.drop_index('ix_lease_open')
+        batch_op.drop_index('ix_lease_consumer')
 
     op.drop_table('lease')
     with op.batch_alter_table('exposure', schema=None) as batch_op:
         batch_op.drop_index(batch_op.f('ix_exposure_task_id'))
 
     op.drop_table('exposure')
+    with op.batch_alter_table('difficulty', schema=None) as batch_op:
+        batch_op.drop_index('ix_difficulty_bucket')
+
     op.drop_table('difficulty')
     with op.batch_alter_table('attempt', schema=None) as batch_op:
         batch_op.drop_index('ix_attempt_task')

@@ -10,11 +10,16 @@ from service.store.types import UtcDateTime, sort_text
 
 
 class Snapshot(Base):
-    """What was servable at one moment. `hash` is the root over its sorted members."""
+    """What was servable at one moment. `hash` is the Merkle root over its members.
+
+    Positions follow (domain, task id), so that a domain with its sub-domains is one range of positions; `domains` holds
+    the range `[first, end]` of each exact domain.
+    """
 
     __tablename__ = "snapshot"
     hash: Mapped[str] = mapped_column(String(64), primary_key=True)
     filter: Mapped[Json]
+    domains: Mapped[Json]
     count: Mapped[int] = mapped_column(Integer)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
@@ -35,6 +40,8 @@ class Stream(Base):
     """A named, resumable order of tasks for one training run.
 
     `generation` fences consumers: a restore raises it, and leases of an older generation acknowledge nothing.
+    `shares` holds, for each domain asked for, its credit and how far its permutations are walked; `draws` counts the
+    leases that drew something new.
     """
 
     __tablename__ = "stream"
@@ -51,7 +58,7 @@ class Stream(Base):
     snapshot_hash: Mapped[str] = mapped_column(ForeignKey("snapshot.hash"))
     next_ordinal: Mapped[int] = mapped_column(Integer, default=0)
     draws: Mapped[int] = mapped_column(Integer, default=0)
-    carry: Mapped[Json]
+    shares: Mapped[Json]
     generation: Mapped[int] = mapped_column(Integer, default=0)
     consumer: Mapped[str | None] = mapped_column(String(120))
     policy_version: Mapped[int] = mapped_column(Integer, default=0)
@@ -72,7 +79,10 @@ class Lease(Base):
     ttl_s: Mapped[float] = mapped_column(Float)
     expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
-    __table_args__ = (Index("ix_lease_open", "stream_id", "state", "expires_at"),)
+    __table_args__ = (
+        Index("ix_lease_open", "stream_id", "state", "expires_at"),
+        Index("ix_lease_consumer", "stream_id", "consumer", "generation"),
+    )
 
 
 class OrdinalRow(Base):
@@ -110,12 +120,19 @@ class OrdinalRow(Base):
 
 
 class Difficulty(Base):
-    """What one policy lineage showed on one task, as a Beta posterior of its pass rate."""
+    """What one policy lineage showed on one task, as a Beta posterior of its pass rate. No row: never observed.
+
+    `bucket` is the posterior mean in steps of 1/20 and `rkey` the task's random key: a weighted draw is a choice of
+    buckets and a short index scan in each, whatever the number of tasks.
+    """
 
     __tablename__ = "difficulty"
     lineage: Mapped[str] = mapped_column(String(120), primary_key=True)
     task_id: Mapped[str] = mapped_column(ForeignKey("task.id"), primary_key=True)
     task_version: Mapped[int] = mapped_column(Integer)
+    domain: Mapped[str] = mapped_column(sort_text(120))
+    bucket: Mapped[int] = mapped_column(Integer)
+    rkey: Mapped[float] = mapped_column(Float)
     alpha: Mapped[float] = mapped_column(Float)
     beta: Mapped[float] = mapped_column(Float)
     visits: Mapped[int] = mapped_column(Integer, default=0)
@@ -125,6 +142,7 @@ class Difficulty(Base):
     served: Mapped[int] = mapped_column(Integer, default=0)
     last_draw: Mapped[int | None] = mapped_column(Integer)
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    __table_args__ = (Index("ix_difficulty_bucket", "lineage", "domain", "bucket", "rkey"),)
 
 
 class Run(Base):
