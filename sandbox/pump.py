@@ -94,6 +94,8 @@ class Pump:
     def _loop(self, ends: Ends, left: memoryview, bounds: Bounds, open_fds: set[int]) -> None:
         seen, started = self._seen, time.monotonic()
         deadline = started + bounds.wall_s
+        if self._ended({}, started):  # the report may have come together with the news of the start
+            return
         while True:
             wake = (self._killed_at + REPORT_WITHIN_S) if self._killed_at else deadline
             pause = max(0.0, wake - time.monotonic())
@@ -110,7 +112,7 @@ class Pump:
     def _ended(self, ready: dict[int, int], started: float) -> bool:
         """Whether the supervisor has reported or is gone."""
         seen = self._seen
-        if self._control.fileno() in ready or self._died in ready:
+        if not ready or self._control.fileno() in ready or self._died in ready:
             try:
                 seen.report = self._control.poll()
             except BoxLost as error:

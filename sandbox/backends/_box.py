@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sandbox import artefacts
-from sandbox.backends._cell import Cell, Housing
+from sandbox.backends._cell import Cell, Housing, ProgramNotFound
 from sandbox.backends._cgroup import Usage
 from sandbox.contract import (
     Artefact,
@@ -17,7 +17,9 @@ from sandbox.contract import (
     BoxLost,
     ExecRequest,
     ExecResult,
+    ExecStatus,
     Limits,
+    SandboxUnavailable,
     UnsupportedLanguage,
 )
 from sandbox.languages import PROBE_ANSWER, Language, known
@@ -116,16 +118,23 @@ class SupervisedBox:
         if language.name == "python" or self._offered.get(language.name):
             return
         if language.name not in self._offered:
-            probe = ExecRequest(language.name, language.probe, limits=self._within(PROBE_LIMITS))
-            result = self._serve(self._plan(probe), None, None)
-            passed = result.status == "ok" and result.stdout == PROBE_ANSWER
-            if passed or self._limits.memory_mb >= 512:  # in a tiny box a failed probe proves nothing
-                self._offered[language.name] = passed
-            elif not passed:
-                raise UnsupportedLanguage(f"{language.name} could not be tried within {self._limits.memory_mb} MB")
+            self._offered[language.name] = self._probe(language)
         if not self._offered[language.name]:
             names = ", ".join(sorted({"python", *(name for name, good in self._offered.items() if good)}))
             raise UnsupportedLanguage(f"{language.name} does not work here; {names} does")
+
+    def _probe(self, language: Language) -> bool:
+        probe = ExecRequest(language.name, language.probe, limits=self._within(PROBE_LIMITS))
+        try:
+            result = self._serve(self._plan(probe), None, None)
+        except ProgramNotFound:
+            return False
+        if result.status == ExecStatus.OK and result.stdout == PROBE_ANSWER:
+            return True
+        if result.status in (ExecStatus.COMPILE_ERROR, ExecStatus.NONZERO_EXIT, ExecStatus.OK):
+            return False
+        # A limit says nothing about the language: the machine may be slow, or this box small.
+        raise SandboxUnavailable(f"{language.name} could not be tried: {result.status} in a box of {self._limits}")
 
     def _within(self, limits: Limits) -> Limits:
         return replace(

@@ -1,6 +1,7 @@
 """A live box on the host's side: its processes, its socket, its group; made, watched, destroyed."""
 
 import contextlib
+import errno
 import json
 import os
 import select
@@ -28,6 +29,10 @@ class Process:
     popen: "subprocess.Popen[bytes]"
     info: int | None
     errors: int
+
+
+class ProgramNotFound(BoxLost):
+    """The image has no such program; the box is given up all the same."""
 
 
 class Housing(Protocol):
@@ -114,6 +119,8 @@ class Cell:
         self.control.send(command, fds)
         event = self.control.receive(within_s)
         if event["event"] == "fault":
+            if event["errno"] == errno.ENOENT and command["do"] == "exec":
+                raise ProgramNotFound(f"there is no {command['argv'][0]} in the box")
             raise BoxLost(f"the supervisor could not {command['do']}: {os.strerror(event['errno'])}")
         if event["event"] != expect:
             raise BoxLost(f"the supervisor answered {event['event']!r} to {command['do']!r}")
