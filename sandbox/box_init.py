@@ -1,4 +1,5 @@
 """The supervisor inside every box: process 1 of its namespace, standard library only, started with `-I -S`.
+`box_files` and `box_processes` are its other two parts.
 
 It takes commands from the host over one socket (4-byte length, then a marshalled dict), lays files, starts one program
 at a time, reaps every process of the box, and answers in JSON: started, ended (with the raw wait status), collected.
@@ -11,30 +12,36 @@ inherited. Outside a namespace (the unisolated backend) it is a sub-reaper and k
 Imports are few because each costs milliseconds per box: json alone would add ten.
 """
 
-import ctypes
+import _signal  # type: ignore[import-not-found]  # `signal` would add its enums to every start
+import _socket
 import fcntl
 import marshal
 import os
 import resource
 import select
-import stat
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
-import _signal
-import _socket
+if __package__:
+    from sandbox.box_files import collect, empty_folder
+    from sandbox.box_processes import census, forget_ipc, kill_all, libc, proportional
+else:  # in a box: this folder is not on the path of an isolated start
+    sys.path.insert(0, os.path.dirname(sys.argv[0]))
+    from box_files import collect, empty_folder  # type: ignore[import-not-found, no-redef]
+    from box_processes import (  # type: ignore[import-not-found, no-redef]
+        census,
+        forget_ipc,
+        kill_all,
+        libc,
+        proportional,
+    )
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NAME = 4, 36, 15
 POLL_S = 0.02
 """How often the box is measured where no control group does it; the reference cost is below 1 % of a core."""
 INODES = 65536
 """Most inodes of one writable place; a tmpfs made without privileges bounds only bytes."""
-TICKS = os.sysconf("SC_CLK_TCK")
-PAGE = os.sysconf("SC_PAGE_SIZE")
-
-libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Box:
@@ -56,7 +63,12 @@ class Box:
         self.next_tick = 0.0
 
 
+root: str | None = None
+"""The folder to remove at the end, where the box is not a namespace that vanishes by itself."""
+
+
 def main(control_fd: int) -> None:
+    global root
     control = _socket.socket(fileno=control_fd)
     control.settimeout(None)
     os.set_inheritable(control_fd, False)
@@ -67,7 +79,7 @@ def main(control_fd: int) -> None:
     _signal.signal(_signal.SIGCHLD, lambda *_: None)
     _signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     setup, _ = read_frame(control)
-    box = Box(setup)
+    box, root = Box(setup), setup["root"]
     answer(control, '{"event": "ready"}')
     poller = select.poll()
     poller.register(control_fd, select.POLLIN)
@@ -85,7 +97,7 @@ def main(control_fd: int) -> None:
 def _become_init() -> None:
     """Close ourselves to the candidate, and ignore what it could send."""
     if libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
+        raise OSError(1, "prctl(PR_SET_DUMPABLE)")
     libc.prctl(PR_SET_NAME, b"init", 0, 0, 0)
     if os.getpid() != 1:
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -125,6 +137,12 @@ def answer(control: Any, text: str) -> None:
 
 def _leave() -> None:
     kill_all()
+    if root is not None:
+        try:
+            empty_folder(root)
+            os.rmdir(root)
+        except OSError:
+            pass  # the host removes it as well, and may have been first
     os._exit(0)
 
 
@@ -133,7 +151,7 @@ def _obey(box: Box, control: Any) -> None:
     try:
         _COMMANDS[command["do"]](box, control, command, fds)
     except OSError as error:
-        answer(control, '{"event": "fault", "errno": %d}' % (error.errno or 0))
+        answer(control, f'{{"event": "fault", "errno": {error.errno or 0}}}')
     finally:
         for fd in fds:
             os.close(fd)
@@ -146,7 +164,7 @@ def _lay(box: Box, control: Any, command: dict[str, Any], fds: list[int]) -> Non
     """Empty every writable place, then write the files. No process of an earlier program is alive here."""
     if command["clean"]:
         kill_all()
-        _forget_ipc()
+        forget_ipc()
         for place in box.places:
             empty_folder(place)
     for path, content, mode in command["files"]:
@@ -173,7 +191,7 @@ def _exec(box: Box, control: Any, command: dict[str, Any], fds: list[int]) -> No
     os.close(gone_read)
     if failure:
         os.waitpid(pid, 0)
-        answer(control, '{"event": "fault", "errno": %d}' % int(failure))
+        answer(control, f'{{"event": "fault", "errno": {int(failure)}}}')
         return
     box.main = pid
     answer(control, '{"event": "started"}')
@@ -203,7 +221,7 @@ def _become_program(box: Box, command: dict[str, Any], fds: list[int], gone: int
             if number not in (_signal.SIGKILL, _signal.SIGSTOP):
                 _signal.signal(number, _signal.SIG_DFL)
         _signal.pthread_sigmask(_signal.SIG_SETMASK, [])
-        os.execve(command["argv"][0], command["argv"], command["env"])
+        os.execve(command["argv"][0], command["argv"], command["env"])  # noqa: S606 — a shell is what must not be here
     except OSError as error:
         code = error.errno or 1
     except BaseException:  # noqa: BLE001 — the forked copy of the supervisor must end here, whatever happens
@@ -282,25 +300,17 @@ def _end(box: Box, control: Any) -> None:
     if box.status is None and box.measured:
         _measure(box)
     ended = box.status
-    kill_all(box)
+    kill_all()
     free = [os.statvfs(place) for place in box.places]
     full = any(item.f_blocks and item.f_bavail * item.f_frsize < 65536 for item in free)
     full = full or any(item.f_files and item.f_favail == 0 for item in free)
-    status = -1 if ended is None else ended
+    full = full or box.reason == "inodes"
     box.main = 0
     answer(
         control,
-        '{"event": "ended", "status": %d, "reason": "%s", "cpu_s": %.6f, "memory": %d, "processes": %d, "inodes": %d, '
-        '"full": %s}'
-        % (
-            status,
-            box.reason,
-            _reaped_cpu() - box.cpu_before,
-            box.peak_memory,
-            box.peak_processes,
-            box.peak_inodes,
-            "true" if full or box.reason == "inodes" else "false",
-        ),
+        f'{{"event": "ended", "status": {-1 if ended is None else ended}, "reason": "{box.reason}", '
+        f'"cpu_s": {_reaped_cpu() - box.cpu_before:.6f}, "memory": {box.peak_memory}, '
+        f'"processes": {box.peak_processes}, "inodes": {box.peak_inodes}, "full": {"true" if full else "false"}}}',
     )
 
 
@@ -319,11 +329,11 @@ def _measure(box: Box) -> str:
         return "inodes"
     if not box.measured:
         return ""
-    tasks, memory, cpu = _census()
+    tasks, memory, cpu = census()
     box.peak_processes = max(box.peak_processes, tasks)
     files = _files_in_memory(box)
     if memory + files > limits["memory"]:
-        memory = _proportional(memory)
+        memory = proportional(memory)
     box.peak_memory = max(box.peak_memory, memory + files)
     if memory + files > limits["memory"]:
         return "memory"
@@ -334,214 +344,11 @@ def _measure(box: Box) -> str:
     return ""
 
 
-def _census() -> tuple[int, int, float]:
-    """Tasks, resident bytes and CPU seconds of every process of the box but ourselves."""
-    tasks = memory = ticks = 0
-    for pid in _others():
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        ticks += sum(int(field) for field in fields[11:15])
-        tasks += int(fields[17])
-        memory += int(fields[21]) * PAGE
-    return tasks, memory, ticks / TICKS
-
-
-def _proportional(resident: int) -> int:
-    """Pages shared after a fork count once; resident sums count them once per process."""
-    total = 0
-    for pid in _others():
-        try:
-            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-                for line in file:
-                    if line.startswith(b"Pss:"):
-                        total += int(line.split()[1]) * 1024
-        except (OSError, ProcessLookupError):
-            continue
-    return min(total, resident) if total else resident
-
-
 def _files_in_memory(box: Box) -> int:
     if os.getpid() != 1:
         return 0
     found = [os.statvfs(place) for place in box.places]
     return sum((item.f_blocks - item.f_bfree) * item.f_frsize for item in found)
-
-
-# ── ending processes ──
-
-
-def _others() -> list[int]:
-    """Every process of the namespace but us, or every descendant where we have no namespace."""
-    me = os.getpid()
-    if me == 1:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
-    parents: dict[int, int] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
-            except OSError:
-                continue
-    found, level = [], {me}
-    while level:
-        level = {pid for pid, parent in parents.items() if parent in level}
-        found += level
-    return found
-
-
-def kill_all(box: Box | None = None) -> None:
-    """SIGKILL to everything until nothing is left to reap."""
-    while True:
-        try:
-            if os.getpid() == 1:
-                os.kill(-1, _signal.SIGKILL)
-            else:
-                for pid in _others():
-                    _shoot(pid)
-        except ProcessLookupError:
-            pass
-        try:
-            pid, status = os.waitpid(-1, 0 if os.getpid() == 1 else os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            time.sleep(0.001)
-
-
-def _shoot(pid: int) -> None:
-    try:
-        os.kill(pid, _signal.SIGKILL)
-    except ProcessLookupError:
-        return
-
-
-# ── files ──
-
-
-def empty_folder(path: str) -> None:
-    """Remove everything below a folder on directory descriptors, without recursion: depth has no bound."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    top = os.open(path, flags)
-    try:
-        while True:
-            with os.scandir(top) as entries:
-                names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-            if not names:
-                return
-            for name, is_folder in names:
-                if not is_folder:
-                    os.unlink(name, dir_fd=top)
-                else:
-                    _hoist(top, name, flags)
-    finally:
-        os.close(top)
-
-
-def _hoist(top: int, name: str, flags: int) -> None:
-    """Move the children of a folder up beside it and remove it: a tree of any depth becomes flat."""
-    os.chmod(name, 0o700, dir_fd=top)
-    folder = os.open(name, flags, dir_fd=top)
-    try:
-        with os.scandir(folder) as entries:
-            children = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-        for number, (child, is_folder) in enumerate(children):
-            if is_folder:
-                os.chmod(child, 0o700, dir_fd=folder)  # a folder without write permission cannot be moved
-                os.rename(child, f".{time.monotonic_ns()}.{number}", src_dir_fd=folder, dst_dir_fd=top)
-            else:
-                os.unlink(child, dir_fd=folder)
-    finally:
-        os.close(folder)
-    os.rmdir(name, dir_fd=top)
-
-
-def _forget_ipc() -> None:
-    """System V segments outlive their processes; remove those of this namespace."""
-    if os.getpid() != 1:
-        return
-    for kind, remove in (
-        ("shm", lambda key: libc.shmctl(key, 0, None)),
-        ("sem", lambda key: libc.semctl(key, 0, 0)),
-        ("msg", lambda key: libc.msgctl(key, 0, None)),
-    ):
-        try:
-            with open(f"/proc/sysvipc/{kind}", "rb") as file:
-                rows = file.read().splitlines()[1:]
-        except OSError:
-            continue
-        for row in rows:
-            remove(int(row.split()[1]))
-
-
-Found = tuple[str, int, bytes | None, str | None]
-
-
-def collect(work: str, paths: list[str], file_bytes: int, total_bytes: int) -> Iterator[Found]:
-    """Read regular files below the work directory; no link is followed and nothing blocks."""
-    left, entries = total_bytes, 0
-    for path in paths:
-        queue = [path]
-        while queue:
-            item = queue.pop()
-            entries += 1
-            if entries > 1000:
-                yield item, 0, None, "too many entries: 1000 are collected"
-                return
-            size, content, refused, children = _read_one(work, item, min(file_bytes, left))
-            if children is not None and not refused:
-                queue += [f"{item}/{name}" for name in sorted(children, reverse=True)]
-                continue
-            left -= len(content or b"")
-            yield item, size, content, refused
-
-
-def _read_one(work: str, path: str, cap: int) -> tuple[int, bytes | None, str | None, list[str] | None]:
-    parts = path.split("/")
-    if any(ord(letter) < 32 or 0xD800 <= ord(letter) < 0xE000 for letter in path):
-        return 0, None, "odd name", None
-    if len(parts) > 32:
-        return 0, None, "deeper than 32 folders", None
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-    folder = os.open(work, flags | os.O_DIRECTORY)
-    try:
-        for part in parts[:-1]:
-            below = os.open(part, flags | os.O_DIRECTORY, dir_fd=folder)
-            os.close(folder)
-            folder = below
-        found = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
-        if stat.S_ISDIR(found.st_mode):
-            fd = os.open(parts[-1], flags | os.O_DIRECTORY, dir_fd=folder)
-            try:
-                return 0, None, None, os.listdir(fd)
-            finally:
-                os.close(fd)
-        return _read_regular(folder, parts[-1], found, flags, cap)
-    except FileNotFoundError:
-        return 0, None, "not found", None
-    except OSError as error:
-        return 0, None, "a link or no folder in the path" if error.errno in (20, 40) else "not readable", None
-    finally:
-        os.close(folder)
-
-
-def _read_regular(
-    folder: int, name: str, found: os.stat_result, flags: int, cap: int
-) -> tuple[int, bytes | None, str | None, None]:
-    if stat.S_ISLNK(found.st_mode):
-        return 0, None, "a link", None
-    if not stat.S_ISREG(found.st_mode):
-        return 0, None, "not a regular file", None
-    if found.st_nlink > 1 and os.getpid() != 1:
-        return found.st_size, None, "a hard link", None
-    if found.st_size > cap:
-        return found.st_size, None, f"larger than {cap} bytes", None
-    fd = os.open(name, flags, dir_fd=folder)
-    with open(fd, "rb") as file:
-        return found.st_size, file.read(cap), None, None
 
 
 if __name__ == "__main__":

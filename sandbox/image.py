@@ -27,6 +27,7 @@ from sandbox.contract import SandboxUnavailable
 
 LAYOUT = "1"
 """Bump when the staged tree changes shape."""
+SUPERVISOR = [Path(__file__).parent / f"{name}.py" for name in ("box_init", "box_files", "box_processes")]
 LEFT_OUT = {
     "site-packages",
     "dist-packages",
@@ -43,7 +44,11 @@ LEFT_OUT = {
 BOX_UID = 1000
 BOX_USER = "user"
 ETC = {
-    "passwd": f"root:x:0:0:root:/root:/bin/sh\n{BOX_USER}:x:{BOX_UID}:{BOX_UID}::/box:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
+    "passwd": (
+        "root:x:0:0:root:/root:/bin/sh\n"
+        f"{BOX_USER}:x:{BOX_UID}:{BOX_UID}::/box:/bin/sh\n"
+        "nobody:x:65534:65534::/:/bin/false\n"
+    ),
     "group": f"root:x:0:\n{BOX_USER}:x:{BOX_UID}:\nnogroup:x:65534:\n",
     "hosts": "127.0.0.1 localhost box\n::1 localhost\n",
     "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
@@ -151,7 +156,7 @@ def _image(tree: Path) -> Image:
         digest=tree.name,
         local=tree / "local",
         etc=tree / "etc",
-        supervisor="/usr/local/libexec/init.pyc",
+        supervisor="/usr/local/libexec/box_init.pyc",
         python=f"/usr/local/bin/{_python_name()}",
         own_libraries=any((tree / "local" / "lib").glob("*.so*")),
     )
@@ -172,9 +177,7 @@ def _library() -> Path:
 
 def _source_key() -> str:
     """Cheap to compute and changes with the interpreter, the supervisor and the layout."""
-    import sandbox.box_init
-
-    text = Path(sandbox.box_init.__file__).read_bytes()
+    text = [source.read_bytes() for source in SUPERVISOR]
     found = base_interpreter().stat()
     library = (_library() / "os.py").stat()
     parts = [LAYOUT, sys.version, sys.base_prefix, str(base_interpreter()), found.st_size, found.st_mtime_ns]
@@ -184,8 +187,6 @@ def _source_key() -> str:
 
 def _fill(work: Path) -> str:
     """Copy everything into the work folder; the digest of what is there."""
-    import sandbox.box_init
-
     name = _python_name()
     local, etc = work / "local", work / "etc"
     (local / "bin").mkdir(parents=True)
@@ -202,13 +203,14 @@ def _fill(work: Path) -> str:
         (etc / file).write_text(text)
     (etc / "localtime").symlink_to("/usr/share/zoneinfo/UTC")
     _compile_missing(library)
-    py_compile.compile(
-        sandbox.box_init.__file__,
-        cfile=str(local / "libexec" / "init.pyc"),
-        dfile="init.py",
-        doraise=True,
-        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-    )
+    for source in SUPERVISOR:
+        py_compile.compile(
+            str(source),
+            cfile=str(local / "libexec" / f"{source.stem}.pyc"),
+            dfile=source.name,
+            doraise=True,
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
     return _open_and_digest(work)
 
 
@@ -251,7 +253,7 @@ def _open_and_digest(work: Path) -> str:
     for folder, folders, files in os.walk(work):
         folders.sort()
         if folder != str(work):  # a folder without write permission could not be renamed by its owner
-            os.chmod(folder, 0o755)
+            os.chmod(folder, 0o755)  # noqa: S103 — every slot's uid reads it
         for name in sorted(files):
             path = Path(folder) / name
             relative = str(path.relative_to(work))

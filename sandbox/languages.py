@@ -29,7 +29,11 @@ print("probe", sqlite3.connect(":memory:").execute("select 6 * 7").fetchone()[0]
 _C_PROBE = (
     '#include <stdio.h>\n#include <math.h>\nint main(void) { printf("probe %d\\n", (int)fabs(-42.0)); return 0; }\n'
 )
-_CPP_PROBE = '#include <iostream>\n#include <vector>\nint main() { std::vector<int> v{40, 2}; std::cout << "probe " << v[0] + v[1] << "\\n"; }\n'
+_CPP_PROBE = """\
+#include <iostream>
+#include <vector>
+int main() { std::vector<int> v{40, 2}; std::cout << "probe " << v[0] + v[1] << std::endl; }
+"""
 
 LANGUAGES: Mapping[str, Language] = {
     language.name: language

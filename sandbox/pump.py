@@ -5,6 +5,7 @@ deadline, the CPU sum and the caller's wish to stop are watched in the same wait
 the program, and the end of the program (the supervisor's report) does not wait for the end of a stream.
 """
 
+import contextlib
 import os
 import select
 import time
@@ -184,8 +185,6 @@ class Pump:
     def _close(self, fd: int, open_fds: set[int]) -> None:
         if fd in open_fds:
             open_fds.discard(fd)
-            try:
+            with contextlib.suppress(KeyError):
                 self._poller.unregister(fd)
-            except KeyError:
-                pass
             os.close(fd)

@@ -1,16 +1,18 @@
 """A box of either backend: laying, compiling, running and collecting, one program after the other."""
 
-import contextlib
+import functools
 import os
 import socket
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from sandbox import artefacts
 from sandbox.backends._cell import Cell, Housing, ProgramNotFound
 from sandbox.backends._cgroup import Usage
+from sandbox.backends._started import StartedProgram
 from sandbox.contract import (
     Artefact,
     BadRequest,
@@ -30,8 +32,6 @@ from sandbox.rlimits import rlimits
 
 PROBE_LIMITS = Limits(wall_s=20, memory_mb=1024, processes=64)
 COLLECT_WITHIN_S = 30.0
-WAIT_MARGIN_S = 60.0
-"""A program's thread ends within its limits + the kill; past this margin the box is given up."""
 
 
 @dataclass(frozen=True)
@@ -70,22 +70,27 @@ class SupervisedBox:
         self._closed = False
         self._lock = threading.RLock()
         started = time.monotonic()
-        self._cell: Cell | None = spawn(housing, limits)
+        try:
+            self._cell: Cell | None = spawn(housing, limits)
+        except BaseException:
+            housing.clear()
+            raise
         self._start_s = time.monotonic() - started
 
     # ── the contract ──
 
-    def start(self, request: ExecRequest) -> "StartedProgram":
+    def start(self, request: ExecRequest) -> StartedProgram:
         plan = self._plan(request)
         self._offer(plan.language)
-        return StartedProgram(self, plan)
+        serve = functools.partial(self._serve, plan)
+        return StartedProgram(serve, self.close, request.limits.wall_s, request.driver is not None)
 
     def run(self, request: ExecRequest) -> ExecResult:
+        if request.driver is not None:
+            return self.start(request).wait()
         plan = self._plan(request)
         self._offer(plan.language)
-        if request.driver is not None:
-            return StartedProgram(self, plan).wait()
-        return self._serve(plan, None, None)
+        return self._serve_here(plan)
 
     def close(self) -> None:
         with self._lock:
@@ -97,6 +102,14 @@ class SupervisedBox:
                 self._housing.clear()
             finally:
                 self._freed(self, self._clean)
+
+    @property
+    def isolated(self) -> bool:
+        return self._housing.isolated
+
+    def enforced(self) -> dict[str, str]:
+        """How each limit is held here."""
+        return enforced(self._ready_cell(self._limits), self._housing)
 
     # ── one program ──
 
@@ -126,7 +139,7 @@ class SupervisedBox:
     def _probe(self, language: Language) -> bool:
         probe = ExecRequest(language.name, language.probe, limits=self._within(PROBE_LIMITS))
         try:
-            result = self._serve(self._plan(probe), None, None)
+            result = self._serve_here(self._plan(probe))
         except ProgramNotFound:
             return False
         if result.status == ExecStatus.OK and result.stdout == PROBE_ANSWER:
@@ -144,7 +157,14 @@ class SupervisedBox:
             processes=min(limits.processes, self._limits.processes),
         )
 
-    def _serve(self, plan: Plan, channel: socket.socket | None, stop: int | None) -> ExecResult:
+    def _serve_here(self, plan: Plan) -> ExecResult:
+        stop = os.eventfd(0)
+        try:
+            return self._serve(plan, None, stop)
+        finally:
+            os.close(stop)
+
+    def _serve(self, plan: Plan, channel: socket.socket | None, stop: int) -> ExecResult:
         """Lay, compile, run, collect: the result of one program."""
         asked = time.monotonic()
         cell = self._ready_cell(plan.request.limits)
@@ -154,15 +174,10 @@ class SupervisedBox:
             self._lay(cell, plan)
             phases["start"] += time.monotonic() - asked
             stages = ["compile", "run"] if plan.language.compile else ["run"]
-            own_stop = os.eventfd(0) if stop is None else None
-            try:
-                for stage in stages:
-                    made = self._stage(cell, plan, stage, channel, own_stop if stop is None else stop, phases)
-                    if made.status != "ok":
-                        break
-            finally:
-                if own_stop is not None:
-                    os.close(own_stop)
+            for stage in stages:
+                made = self._stage(cell, plan, stage, channel, stop, phases)
+                if made.status != ExecStatus.OK:
+                    break
             found = self._collect(cell, plan, phases)
         except BaseException:
             self._drop_cell()
@@ -203,7 +218,7 @@ class SupervisedBox:
         phases: dict[str, float],
     ) -> ExecResult:
         limits, leaf = plan.request.limits, cell.leaf
-        memory = _clamped(limits.memory_mb << 20)
+        memory = _clamped(limits)
         if leaf is not None:
             leaf.limit(memory, limits.processes)
             leaf.reset_peak()
@@ -262,32 +277,15 @@ class SupervisedBox:
 
     def _result(self, cell: Cell, plan: Plan, stage: str, seen: Seen, before: Usage | None) -> ExecResult:
         limits, report = plan.request.limits, seen.report or {}
-        after = cell.leaf.usage() if cell.leaf is not None else None
-        group = after is not None and before is not None
-        out_of_memory = after is not None and before is not None and after.out_of_memory > before.out_of_memory
-        if seen.lost and not seen.cause and not out_of_memory:
+        facts = _facts(limits, stage, seen, before, cell.leaf.usage() if cell.leaf is not None else None)
+        observed = facts.observed
+        if seen.lost and not seen.cause and not observed.out_of_memory:
             raise BoxLost(f"{seen.lost}. {cell.errors()}".strip())
-        cpu_s = after.cpu_s - before.cpu_s if after is not None and before is not None else report.get("cpu_s", 0.0)
-        peak = after.memory_peak if after is not None else report.get("memory", 0)
-        processes = max(seen.processes, report.get("processes", 0), 1)
-        status = report.get("status", -1)
-        observed = Observed(
-            raw=None if status == -1 else status,
-            cause=seen.cause or report.get("reason", ""),
-            cpu_over=cpu_s > limits.cpu_seconds,
-            out_of_memory=out_of_memory,
-            memory_nearly_used=not group and peak >= 0.9 * _clamped(limits.memory_mb << 20),
-            fork_refused=after.forks_refused > before.forks_refused
-            if after is not None and before is not None
-            else processes >= limits.processes,
-            place_full=bool(report.get("full")),
-            stage=stage,
-        )
-        if observed.fork_refused:
-            processes = max(processes, limits.processes)
         notes = evidence(observed)
-        if _clamped(limits.memory_mb << 20) < limits.memory_mb << 20:
-            notes.append(f"memory limit clamped to the machine's {_clamped(limits.memory_mb << 20) >> 20} MB")
+        if _clamped(limits) < limits.memory_mb << 20:
+            notes.append(f"memory limit clamped to the machine's {_clamped(limits) >> 20} MB")
+        if report.get("reason"):
+            notes.append(f"ended by the supervisor: {report['reason']}")
         return ExecResult(
             status=decide(observed),
             stage=stage,
@@ -298,9 +296,9 @@ class SupervisedBox:
             stdout_truncated=seen.stdout_truncated,
             stderr_truncated=seen.stderr_truncated,
             wall_s=seen.wall_s,
-            cpu_s=cpu_s,
-            memory_mb=peak / (1 << 20),
-            processes=processes,
+            cpu_s=facts.cpu_s,
+            memory_mb=facts.peak_bytes / (1 << 20),
+            processes=facts.processes,
             limits_enforced=enforced(cell, self._housing),
             artefacts=(),
             phases={},
@@ -311,58 +309,38 @@ class SupervisedBox:
         )
 
 
-class StartedProgram:
-    """A program that a thread of ours serves; the caller talks over `channel`, waits or kills."""
+class Facts(NamedTuple):
+    """What the group or the supervisor measured of one program."""
 
-    def __init__(self, box: SupervisedBox, plan: Plan) -> None:
-        self._box = box
-        self._plan = plan
-        self._stop = os.eventfd(0)
-        self._result: ExecResult | None = None
-        self._error: BaseException | None = None
-        self._closed = False
-        self.channel: socket.socket | None = None
-        theirs: socket.socket | None = None
-        if plan.request.driver is not None:
-            self.channel, theirs = socket.socketpair()
-        self._thread = threading.Thread(target=self._work, args=(theirs,), name="sandbox-program", daemon=True)
-        self._thread.start()
+    observed: Observed
+    cpu_s: float
+    peak_bytes: int
+    processes: int
 
-    def _work(self, theirs: socket.socket | None) -> None:
-        try:
-            self._result = self._box._serve(self._plan, theirs, self._stop)
-        except BaseException as error:  # noqa: BLE001 — handed to the thread that waits
-            self._error = error
-        finally:
-            if theirs is not None:
-                theirs.close()
 
-    def wait(self) -> ExecResult:
-        limits = self._plan.request.limits
-        self._thread.join(2 * limits.wall_s + WAIT_MARGIN_S)
-        if self._thread.is_alive():
-            self._box.close()
-            raise BoxLost("the program's end could not be had in time")
-        self._release()
-        if self._error is not None:
-            raise self._error
-        if self._result is None:
-            raise BoxLost("the program left no result")
-        return self._result
-
-    def kill(self) -> None:
-        with contextlib.suppress(OSError):
-            if not self._closed:
-                os.eventfd_write(self._stop, 1)
-        self._thread.join(WAIT_MARGIN_S)
-        self._release()
-
-    def _release(self) -> None:
-        if self.channel is not None:
-            self.channel.close()
-        if not self._closed:
-            self._closed = True
-            os.close(self._stop)
+def _facts(limits: Limits, stage: str, seen: Seen, before: Usage | None, after: Usage | None) -> Facts:
+    report = seen.report or {}
+    status = report.get("status", -1)
+    processes = max(seen.processes, report.get("processes", 0), 1)
+    if before is not None and after is not None:
+        cpu_s, peak = after.cpu_s - before.cpu_s, after.memory_peak
+        out_of_memory, refused = after.out_of_memory > before.out_of_memory, after.forks_refused > before.forks_refused
+        near = False
+        processes = limits.processes if refused else processes
+    else:
+        cpu_s, peak, out_of_memory = report.get("cpu_s", 0.0), report.get("memory", 0), False
+        refused, near = processes >= limits.processes, peak >= 0.9 * _clamped(limits)
+    observed = Observed(
+        raw=None if status == -1 else status,
+        cause=seen.cause or report.get("reason", ""),
+        cpu_over=cpu_s > limits.cpu_seconds,
+        out_of_memory=out_of_memory,
+        memory_nearly_used=near,
+        fork_refused=refused,
+        place_full=bool(report.get("full")),
+        stage=stage,
+    )
+    return Facts(observed, cpu_s, peak, processes)
 
 
 def enforced(cell: Cell, housing: Housing) -> dict[str, str]:
@@ -376,9 +354,9 @@ def enforced(cell: Cell, housing: Housing) -> dict[str, str]:
     }
 
 
-def _clamped(memory_bytes: int) -> int:
-    """Never more than the machine has: a limit that cannot be reached is none."""
-    return min(memory_bytes, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+def _clamped(limits: Limits) -> int:
+    """Bytes; never more than the machine has: a limit that cannot be reached is none."""
+    return min(limits.memory_mb << 20, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _pipes() -> tuple[Ends, tuple[int, int, int]]:

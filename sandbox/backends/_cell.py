@@ -38,12 +38,31 @@ class ProgramNotFound(BoxLost):
 class Housing(Protocol):
     """Where a program lives: in a namespace of its own, or (explicitly) not."""
 
-    name: str
-    isolated: bool
-    work: str
-    run_folder: str
-    syscalls: str
-    places: Sequence[str]
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def isolated(self) -> bool: ...
+
+    @property
+    def work(self) -> str:
+        """The work directory, as the program sees it."""
+
+    @property
+    def run_folder(self) -> str:
+        """Where drivers are laid."""
+
+    @property
+    def places(self) -> Sequence[str]:
+        """Every folder that the program can write; emptied between programs."""
+
+    @property
+    def root(self) -> str | None:
+        """A folder that the supervisor removes when we are gone."""
+
+    @property
+    def syscalls(self) -> str:
+        """How system calls are bounded."""
 
     def open(self, control_fd: int, limits: Limits) -> Process: ...
 
@@ -63,6 +82,7 @@ class Cell:
 
     def __init__(self, housing: Housing, limits: Limits) -> None:
         self.limits = limits
+        self._isolated = housing.isolated
         self.leaf = housing.leaf()
         self._popen: subprocess.Popen[bytes] | None = None
         self._fds: list[int] = []
@@ -91,7 +111,14 @@ class Cell:
             self._fds.append(self.died)
             if self.leaf is not None:
                 self.leaf.add(pid)
-            self.control.send({"work": housing.work, "places": list(housing.places), "measured": self.leaf is None})
+            self.control.send(
+                {
+                    "work": housing.work,
+                    "places": list(housing.places),
+                    "root": housing.root,
+                    "measured": self.leaf is None,
+                }
+            )
             self.control.receive(READY_WITHIN_S)
         except (BoxLost, OSError, ValueError) as error:
             said = self.errors()
@@ -126,7 +153,11 @@ class Cell:
             raise BoxLost(f"the supervisor answered {event['event']!r} to {command['do']!r}")
 
     def kill(self) -> None:
-        """SIGKILL to the supervisor: the kernel then ends its whole namespace."""
+        """SIGKILL to the supervisor: the kernel then ends its whole namespace. Without one it must do that itself."""
+        if not self._isolated:
+            self.control.close()
+            if _ready(self._outer, DEAD_WITHIN_S):
+                return
         for fd in (getattr(self, "died", None), getattr(self, "_outer", None)):
             if fd is not None:
                 with contextlib.suppress(ProcessLookupError):

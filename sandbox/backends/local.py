@@ -6,22 +6,17 @@ Not covered: a kernel bug reachable through the allowed system calls, and CPU si
 import os
 import platform
 import threading
-import weakref
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sandbox.backends import _bwrap, _seccomp
-from sandbox.backends._box import SupervisedBox, enforced
-from sandbox.backends._cell import Cell, Housing, Process
+from sandbox.backends._backend import BoxBackend
+from sandbox.backends._cell import Process
 from sandbox.backends._cgroup import Hierarchy, Leaf, detect
-from sandbox.backends._slots import Slot, Slots
-from sandbox.contract import Capabilities, ExecRequest, ExecResult, Limits, SandboxError, SandboxUnavailable
+from sandbox.backends._slots import Slot
+from sandbox.contract import Limits, SandboxUnavailable
 from sandbox.image import Image, stage
-from sandbox.languages import LANGUAGES, environment
-
-TRIES = 3
-"""A box that did not start is tried again; nothing of the program has run then."""
+from sandbox.languages import environment
 
 
 class NamespaceHousing:
@@ -32,6 +27,7 @@ class NamespaceHousing:
     work = "/box"
     run_folder = _bwrap.RUN_FOLDER
     places = _bwrap.PLACES
+    root = None
 
     def __init__(self, image: Image, hierarchy: Hierarchy | None, uid: int | None) -> None:
         self._image = image
@@ -74,24 +70,18 @@ def _remedy(errors: str) -> str:
     return "`taskmill sandbox doctor` shows what is missing"
 
 
-class LocalBackend:
+class LocalBackend(BoxBackend):
     """Boxes of bubblewrap. Cheap to make: the image is staged and the groups are found at the first box."""
 
     name = "local"
 
     def __init__(self, boxes: int) -> None:
-        self._slots = Slots(boxes, own_uids=os.getuid() == 0)
-        self._spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sandbox-spawner")
-        self._lock = threading.Lock()
+        super().__init__(boxes, own_uids=os.getuid() == 0)
+        self._prepare_once = threading.Lock()
         self._prepared: tuple[Image, Hierarchy | None] | None = None
-        self._offered: dict[str, bool] = {}
-        self._boxes: weakref.WeakSet[SupervisedBox] = weakref.WeakSet()
-        self._closed = False
 
     def _prepare(self) -> tuple[Image, Hierarchy | None]:
-        with self._lock:
-            if self._closed:
-                raise SandboxUnavailable("the sandbox is closed")
+        with self._prepare_once:
             if self._prepared is None:
                 if platform.system() != "Linux":
                     raise SandboxUnavailable(
@@ -105,97 +95,19 @@ class LocalBackend:
                 self._prepared = stage(), hierarchy
             return self._prepared
 
-    def create(self, limits: Limits, image: str = "python") -> SupervisedBox:
-        if image != "python":
-            raise SandboxUnavailable(f"there is no image {image!r}; there is `python`")
-        staged, hierarchy = self._prepare()
-        for attempt in range(TRIES):
-            slot = self._slots.take()
-            try:
-                return self._box(NamespaceHousing(staged, hierarchy, slot.uid), limits, slot, staged.name)
-            except SandboxUnavailable:
-                self._slots.give(slot, clean=True)
-                if attempt == TRIES - 1:
-                    raise
-            except BaseException:
-                self._slots.give(slot, clean=True)
-                raise
-        raise SandboxUnavailable("no box could be started")
+    def _housing(self, slot: Slot) -> NamespaceHousing:
+        image, hierarchy = self._prepare()
+        return NamespaceHousing(image, hierarchy, slot.uid)
 
-    def _box(self, housing: Housing, limits: Limits, slot: Slot, image: str) -> SupervisedBox:
-        def freed(box: SupervisedBox, clean: bool) -> None:
-            self._boxes.discard(box)
-            self._slots.give(slot, clean)
+    def _image_name(self) -> str:
+        return self._prepare()[0].name
 
-        box = SupervisedBox(housing, limits, self._spawn, self._offered, freed, slot.waited_s, image)
-        self._boxes.add(box)
-        return box
-
-    def _spawn(self, housing: Housing, limits: Limits) -> Cell:
-        """On one long-lived thread: the kernel ends a box when the *thread* that started it ends."""
-        try:
-            return self._spawner.submit(Cell, housing, limits).result(timeout=60)
-        except TimeoutError as error:
-            raise SandboxUnavailable("the machine could not start a box within 60 s") from error
-        except RuntimeError as error:
-            raise SandboxUnavailable("the sandbox is closed") from error
-        except OSError as error:
-            raise SandboxUnavailable(f"the machine could not start a box: {error}") from error
-
-    def run(self, request: ExecRequest) -> ExecResult:
-        box = self.create(request.limits, request.image)
-        try:
-            return box.run(request)
-        finally:
-            box.close()
-
-    def capabilities(self) -> Capabilities:
-        """Start a real box and try every language in it."""
-        details: dict[str, Any] = {"root": os.getuid() == 0, "slots_quarantined": self._slots.quarantined}
-        limits = Limits(wall_s=20, memory_mb=1024, processes=64)
-        try:
-            box = self.create(limits)
-        except SandboxUnavailable as error:
-            return Capabilities(self.name, False, (), {}, details, {"isolation": str(error)})
-        try:
-            for name in LANGUAGES:
-                _try_language(box, name)
-            cell = box._ready_cell(limits)
-            methods = enforced(cell, box._housing)
-        finally:
-            box.close()
-        languages = ["python", *sorted(name for name, good in self._offered.items() if good)]
-        staged, hierarchy = self._prepare()
-        details |= {"image": staged.name, "bubblewrap": _bwrap.version(), "bubblewrap_path": str(_bwrap.binary())}
-        details["cgroup"] = (
-            None if hierarchy is None else {"version": hierarchy.version, "group": str(hierarchy.memory)}
-        )
-        return Capabilities(self.name, True, languages, methods, details, _missing(methods, languages))
-
-    def close(self) -> None:
-        with self._lock:
-            self._closed = True
-        for box in list(self._boxes):
-            box.close()
-        self._spawner.shutdown(wait=True)
-        self._slots.close()
-
-
-def _try_language(box: SupervisedBox, name: str) -> None:
-    language = LANGUAGES[name]
-    try:
-        box.run(ExecRequest(name, language.probe, limits=Limits(wall_s=20, memory_mb=1024, processes=64)))
-    except SandboxError:
-        return
-
-
-_PACKAGES = {"bash": "apt-get install bash", "c": "apt-get install gcc libc6-dev", "cpp": "apt-get install g++"}
-
-
-def _missing(methods: dict[str, str], languages: Sequence[str]) -> dict[str, str]:
-    found = {name: _PACKAGES.get(name, "apt-get install nodejs") for name in LANGUAGES if name not in languages}
-    if methods["memory"] == "poll":
-        found["cgroup"] = "run as root, or with a delegated group: `systemd-run --user --scope -p Delegate=yes …`"
-    if methods["syscalls"] == "none":
-        found["seccomp"] = f"no filter for {platform.machine()}; x86_64 and aarch64 have one"
-    return found
+    def _details(self) -> dict[str, Any]:
+        image, hierarchy = self._prepare()
+        group = None if hierarchy is None else {"version": hierarchy.version, "folder": str(hierarchy.memory)}
+        return {
+            "image": image.name,
+            "bubblewrap": _bwrap.version(),
+            "bubblewrap_path": str(_bwrap.binary()),
+            "cgroup": group,
+        }
