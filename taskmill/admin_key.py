@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from service.auth.issue import issue_key
 from service.auth.keys import fingerprint
-
 from service.settings import Settings
 from service.store import keys
 from service.words import Scope
@@ -21,7 +21,7 @@ def ensure_admin_key(settings: Settings) -> Path:
                     return path
         with store.writing() as db:
             scopes = [str(scope) for scope in Scope]
-            _, token = keys.create(db, name="admin", scopes=scopes, secret=settings.secret_bytes, expires_at=None)
+            token = issue_key(db, name="admin", scopes=scopes, secret=settings.secret_bytes).token
             draft = path.with_suffix(".draft")
             descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "w") as file:

@@ -32,9 +32,9 @@ def open_store(settings: Settings) -> Iterator[Store]:
 @contextmanager
 def build_api(settings: Settings) -> "Iterator[FastAPI]":
     """The API with everything it uses; all of it is closed when the block ends."""
-    from factory.hints import HintSender
     from service.app import create_app
 
+    from factory.hints import HintSender
     from sandbox.backends import make_backend
     from verifiers.engine import Engine
 
@@ -93,7 +93,6 @@ def serve_api(settings: Settings, listen_fd: int | None = None) -> int:
 def serve_worker(settings: Settings) -> int:
     """Run a worker until it is told to stop; the exit code of the process."""
     from factory.worker import run_worker
-
     from taskmill.logs import configure
 
     configure(settings)

@@ -1,0 +1,1 @@
+"""Who asks: keys, scopes, principals."""

@@ -21,7 +21,7 @@ def create(
     """Make a key and print it once: only its hash is kept."""
     import json
 
-    from service.store import keys
+    from service.auth.issue import issue_key
     from service.words import Scope
     from taskmill.compose import open_store
 
@@ -32,8 +32,7 @@ def create(
     settings = settings_from(data)
     expires = datetime.now(UTC) + timedelta(days=days) if days else None
     with open_store(settings) as store, store.writing() as db:
-        made = keys.create(db, name=name, scopes=scope, secret=settings.secret_bytes, expires_at=expires)
-        key_id, token = made
+        key_id, token = issue_key(db, name=name, scopes=scope, secret=settings.secret_bytes, expires_at=expires)
     typer.echo(json.dumps({"id": key_id, "key": token}) if as_json else token)
 
 
