@@ -9,10 +9,12 @@ import logging
 import mmap
 import os
 import socket
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from celery import Celery, signals
+from celery.exceptions import SecurityWarning
 
 from factory.celery_app import HINT_TASK, make_app, queue_name
 from factory.registry import HANDLERS
@@ -109,12 +111,13 @@ def run_worker(settings: Settings, handlers: Mapping[str, Handler] = HANDLERS) -
     app = make_app(broker, prefix=settings.queue_prefix)
     register(app, parts, handlers)
     upkeep = Upkeep(settings, parts, handlers, app)
+    warnings.filterwarnings("ignore", category=SecurityWarning)  # of root and pickle: we accept JSON alone
     with _signals(draining, upkeep, parts):
         worker = app.Worker(
             pool_cls="prefork",
             concurrency=settings.worker_processes,
             queues=[queue_name(queue, settings.queue_prefix) for queue in Queue],
-            hostname=f"taskmill-{os.getpid()}@%h",
+            hostname=f"taskmill-{os.getpid()}@{socket.gethostname()}",
             without_gossip=True,
             without_mingle=True,
             without_heartbeat=True,

@@ -27,9 +27,14 @@ def seen(db: WriteSession, worker_id: str, counts: Mapping[str, Any]) -> None:
 
 
 def gone(db: WriteSession, worker_id: str) -> None:
-    """Forget a worker that has left, and all that have been silent for a day."""
+    """Forget a worker that has left."""
+    db.execute(delete(WorkerRow).where(WorkerRow.id == worker_id))
+
+
+def forget_silent(db: WriteSession) -> int:
+    """Forget the workers that have been silent for a day: they were killed. Answers how many they were."""
     silent = WorkerRow.seen_at < clock(db) - timedelta(seconds=FORGOTTEN_S)
-    db.execute(delete(WorkerRow).where((WorkerRow.id == worker_id) | silent))
+    return len(db.execute(delete(WorkerRow).where(silent).returning(WorkerRow.id)).all())
 
 
 def alive(db: ReadSession, *, within_s: float) -> list[WorkerRow]:
