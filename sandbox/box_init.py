@@ -297,8 +297,9 @@ def _reap(box: Box) -> None:
 
 def _end(box: Box, control: Any) -> None:
     """The main process has ended or must: nothing else of the program lives on."""
-    if box.status is None and box.measured:
-        _measure(box)
+    if box.measured:
+        _measure(box)  # a last look: a program may end faster than it is measured
+        box.peak_processes = max(box.peak_processes, census()[0] + (box.status is not None))
     ended = box.status
     kill_all()
     free = [os.statvfs(place) for place in box.places]
