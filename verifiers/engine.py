@@ -73,6 +73,10 @@ class Engine:
             verdicts[i] = future.result(timeout=LONGEST_S)
         return [verdict for verdict in verdicts if verdict is not None]
 
+    def warm(self) -> None:
+        """Begin to start the worker processes, so that the first case need not wait for them. Optional."""
+        self._pool.warm()
+
     def close(self) -> None:
         """End every worker and thread. Idempotent."""
         self._threads.shutdown(wait=True, cancel_futures=True)
@@ -145,7 +149,10 @@ def _checked(case: Case) -> _Task:
     if verifier is None:
         fault = Fault("/verifier/name", "bad_params", "no such verifier")
         return _Task(None, "µs", fault, "", "", ())
-    found = checked(case.verifier, case.params, case.reference)
+    try:
+        found = checked(case.verifier, case.params, case.reference)
+    except Exception as error:  # noqa: BLE001 the boundary: a lint that raises is our fault, and costs only its case
+        return _Task(verifier, "µs", Fault("/reference", "crash", type(error).__name__), "", "", ())
     parts = () if found.faults else _parts(case.params)
     cost = max((_cost(name) for name in parts), key=_DEAREST.index, default=verifier.cost)
     if parts and cost == "ms":

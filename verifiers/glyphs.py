@@ -16,6 +16,7 @@ _REPLACED = (
     ("^{\\circ}", "°"), ("^\\circ", "°"), ("\\circ", "°"), ("\\degree", "°"), ("^°", "°"),
     ("\\times", "*"), ("\\cdot", "*"), ("\\ast", "*"),
 )  # fmt: skip
+_ROW = "\ue000"
 _GLYPHS = str.maketrans(
     {
         **dict.fromkeys("−‐‑‒–—﹣－", "-"), **dict.fromkeys("×·⋅∙✕∗", "*"), "÷": "/", "∕": "/", "⁄": "/", "∶": ":",
@@ -30,9 +31,11 @@ def tidy(text: str) -> str:
         text = _raised(text).translate(_GLYPHS)
         text = unicodedata.normalize("NFKC", text).translate(_GLYPHS)
     if "\\" in text or "~" in text or "{" in text:
+        text = text.replace("\\\\", _ROW)  # two backslashes end a row; the second one escapes nothing
         for spelled, plain in _REPLACED:
             if spelled in text:
                 text = _replaced(text, spelled, plain)
+        text = text.replace(_ROW, "\\\\")
     return " ".join(text.split())
 
 
@@ -41,10 +44,8 @@ def _replaced(text: str, command: str, plain: str) -> str:
     if not command[-1].isalpha():
         return text.replace(command, plain)
     first, *rest = text.split(command)
-    out = [first]
-    for part in rest:
-        out.append((command if part[:1].isalpha() and command[-4:] != "frac" else plain) + part)
-    return "".join(out)
+    glued = command[-4:] != "frac"
+    return first + "".join((command if glued and part[:1].isalpha() else plain) + part for part in rest)
 
 
 def _raised(text: str) -> str:

@@ -26,7 +26,8 @@ class TooComplex(ValueError):
 
 
 class Number(NamedTuple):
-    """A written number. `unit` is the text behind it; `evaluated` is false for powers left to the reader."""
+    """A written number. `unit` is the text behind it; `evaluated` is false for powers left to the reader;
+    `spaced` is false when a letter follows the digits at once (`5m`)."""
 
     value: Value
     decimal: bool = False
@@ -34,6 +35,7 @@ class Number(NamedTuple):
     percent: bool = False
     unit: str = ""
     evaluated: bool = True
+    spaced: bool = True
 
 
 _CURRENCY = "$€£¥₹₩₽₺¢"
@@ -105,7 +107,7 @@ def power(base: Value, exponent: int) -> Value:
         ZeroDivisionError: a negative power of zero.
     """
     size = max(abs(base.numerator), base.denominator)
-    if size > 1 and abs(exponent) * _log10(size) > MAX_POWER_DIGITS:
+    if size > 1 and (abs(exponent) > 4 * MAX_POWER_DIGITS or abs(exponent) * _log10(size) > MAX_POWER_DIGITS):
         raise TooComplex("power")
     return simplest(Fraction(base) ** exponent)
 
@@ -182,7 +184,8 @@ def _suffixed(number: Number | None, rest: str) -> Number | None:
         number = number._replace(value=simplest(number.value * Fraction(10 ** _SCALES[word])))
         rest = behind
     unit = rest.strip().rstrip(".").strip()
-    return number._replace(unit=unit) if not unit or not unit[0].isdigit() else None
+    spaced = not (rest[:1].isascii() and rest[:1].isalpha())
+    return number._replace(unit=unit, spaced=spaced) if not unit or not unit[0].isdigit() else None
 
 
 def _signed_plain(text: str, locale: str) -> Number | None:

@@ -61,12 +61,9 @@ def without_sizes(text: str) -> str:
     """Without `\\left`, `\\right` and other commands that only choose a size."""
     for size in _SIZES:
         if size in text:
-            parts = text.split(size)
-            kept = [parts[0]]
-            for part in parts[1:]:
-                # `\leftarrow` is another command; `\left.` stands for no bracket at all
-                kept.append(size + part if part[:1].isalpha() else part.removeprefix("."))
-            text = "".join(kept)
+            first, *rest = text.split(size)
+            # `\leftarrow` is another command; `\left.` stands for no bracket at all
+            text = first + "".join(size + part if part[:1].isalpha() else part.removeprefix(".") for part in rest)
     return text
 
 

@@ -27,6 +27,7 @@ MEANING: Mapping[str, str] = {
 }
 _ITEMS = re.compile(r"\s*(?:,|;|\bor\b|\band\b|\bto\b|\bbetween\b|\\pm|±|(?<=[\d)}%])\s*-(?=\s*[\d(\\$]))\s*")
 _HEDGE_MAX = 400
+LONGEST = 4_200
 
 
 def gold_of(text: str, params: Mapping[str, Any]) -> Number | None:
@@ -41,6 +42,11 @@ def _gold(text: str, locale: str) -> Number | None:
     except TooComplex:
         return None
     return number if number is None or not number.unit or units.plausible(number.unit) else None
+
+
+def unit_fits(given: Number, gold: Number) -> bool:
+    """Whether the text behind a given number is a unit, and not a name: `5m` beside 5 may be a product."""
+    return units.plausible(given.unit, spaced=given.spaced or bool(gold.unit))
 
 
 def faults(gold: Number, params: Mapping[str, Any]) -> list[str]:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from verifiers import composer, composite, exact, numeric
+from verifiers import composer, composite, exact, math, numeric
 from verifiers.canonical import canonical_json
 from verifiers.contract import Verifier
 
-_MODULES: tuple[Verifier, ...] = (exact, numeric, composite)
+_MODULES: tuple[Verifier, ...] = (exact, numeric, math, composite)
 VERIFIERS: Mapping[str, Verifier] = {module.name: module for module in _MODULES}
 
 

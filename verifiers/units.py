@@ -14,12 +14,17 @@ from verifiers.numbers import Value, simplest
 _MAX = 60
 _ALLOWED = re.compile(r"[A-Za-zµμΩ°Å'\"]+(?:[ */·^()A-Za-zµμΩ°Å-]|\^\{?-?[1-6]\}?|[23])*")
 _WORD = re.compile(r"[A-Za-z]{2,24}")
-_OTHER_WORDS = """or and to not but if than times is are was no nor either neither about approximately roughly maybe perhaps
-plus minus over by of the sin cos tan log ln exp sqrt pi mod modulo base choose for from with when where then so cdot
-frac infty theta alpha beta gamma delta lambda mu phi psi sigma omega"""
+_OTHER_WORDS = """or and to not but if than times is are was no nor either neither about approximately roughly maybe
+perhaps plus minus over by of the sin cos tan log ln exp sqrt pi mod modulo base choose for from
+with when where then so cdot frac squared cubed factorial half halves third thirds quarters negative
+dozen dozens hundreds thousands millions more less fewer least most at each twice double remainder
+infinity infty theta alpha beta gamma delta lambda mu phi psi sigma omega"""
 _NOT_NOUNS = frozenset(_OTHER_WORDS.split())
 _FRACTION = re.compile(r"\\frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
-_LONE = frozenset("mgshLlNJWVAKCFTHΩdt°")
+_LONE = frozenset("mgshLNJWVAKCFTHΩ°")
+_GLUED_UNITS = """cm mm km kg mg ft in mi min hr hrs Hz kHz MHz mol rad deg cal kcal ml mL dm nm um µm Pa kPa atm eV
+yd lb lbs oz sec kW MW kJ mph kmh cm^2 cm^3 mm^2 km^2 ft^2 m^2 m^3 in^2"""
+_GLUED = frozenset(_GLUED_UNITS.split())
 _lock = threading.Lock()
 
 
@@ -41,7 +46,10 @@ def spelled(text: str) -> str:
 
 
 def plausible(text: str, *, spaced: bool = True) -> bool:
-    """Whether text behind a number can be its unit: one that is known, or up to three plain nouns."""
+    """Whether text behind a number can be its unit: one that is known, or up to three plain nouns.
+
+    Without a blank between (`5m`, `5ab`) letters may as well be names: only the commonest units are taken then.
+    """
     unit = spelled(text)
     if not unit or len(unit) > _MAX:
         return False
@@ -50,6 +58,8 @@ def plausible(text: str, *, spaced: bool = True) -> bool:
         return False
     if len(unit) == 1:
         return unit in _LONE and spaced
+    if not spaced and len(unit) < 4:
+        return unit in _GLUED
     if known(unit):
         return True
     return len(words) <= 3 and all(_WORD.fullmatch(word) for word in words)
@@ -105,17 +115,15 @@ def _noun(unit: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _parsed(unit: str) -> Any | None:
-    if len(unit) > _MAX or not _ALLOWED.fullmatch(unit):
+    if len(unit) > _MAX or not _ALLOWED.fullmatch(unit) or unit.count("(") != unit.count(")"):
         return None
     text = re.sub(r"(?<=[A-Za-z)])([23])\b", r"**\1", unit.replace("^", "**").replace("·", "*"))
     text = re.sub(r"(?<=[A-Za-z)23]) (?=[A-Za-z(])", "*", text)
     with _lock:
-        from pint.errors import PintError
-
         try:
             return _registry().parse_units(text)
-        except (PintError, ValueError, TypeError, AttributeError, KeyError, ArithmeticError, SyntaxError):
-            return None  # the library raises all of these on words that are no units
+        except Exception:  # noqa: BLE001 the library raises errors of tokenizers, of names and of arithmetic alike
+            return None
 
 
 @lru_cache(maxsize=1)

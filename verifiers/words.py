@@ -21,8 +21,8 @@ _MONTHS = {
          "september sep sept", "october oct", "november nov", "december dec"), 1)
     for name in names.split()
 }  # fmt: skip
-_DENIAL_WORDS = """not never no neither nor cannot isn't wasn't aren't weren't doesn't didn't don't can't won't incorrect
-wrong false except"""
+_DENIAL_WORDS = """not never no neither nor cannot isn't wasn't aren't weren't doesn't didn't don't can't won't except
+incorrect wrong false"""
 _DENIALS = frozenset(_DENIAL_WORDS.split())
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _WORD_DATES = (
