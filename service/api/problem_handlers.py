@@ -1,0 +1,113 @@
+"""Every exception of a request becomes a problem here, and nowhere else."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from sandbox.contract import BadRequest, SandboxUnavailable
+from sandbox.contract import UnsupportedLanguage as NoSuchLanguage
+from service.errors import (
+    BadJson,
+    FieldError,
+    Forbidden,
+    Invalid,
+    MethodNotAllowed,
+    NotFound,
+    Problem,
+    SandboxDown,
+    TooLarge,
+    Unauthenticated,
+    UnsupportedLanguage,
+    WrongMediaType,
+)
+from service.problem_details import MEDIA_TYPE, encoded, headers
+
+log = structlog.get_logger("problems")
+
+_BY_STATUS: dict[int, type[Problem]] = {
+    401: Unauthenticated,
+    403: Forbidden,
+    404: NotFound,
+    405: MethodNotAllowed,
+    413: TooLarge,
+    415: WrongMediaType,
+}
+
+
+def install(app: FastAPI) -> None:
+    """Answer every failure of this app as a problem."""
+    app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(SandboxUnavailable, _sandbox)
+    app.add_exception_handler(NoSuchLanguage, _language)
+    app.add_exception_handler(BadRequest, _bad_request)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def answer(request: Request, problem: Problem) -> Response:
+    """The problem as the response of this request."""
+    body = encoded(problem, request.url.path, getattr(request.state, "trace_id", None))
+    return Response(body, problem.status, dict(headers(problem)), MEDIA_TYPE)
+
+
+def field_errors(found: Sequence[Any]) -> list[FieldError]:
+    """Pydantic's errors as JSON pointers into the body, or into `/query`, `/path`, `/header`."""
+    errors = []
+    for item in found:
+        where, *rest = item["loc"] or ("body",)
+        parts = rest if where == "body" else item["loc"]
+        pointer = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+        errors.append(FieldError(pointer, item["type"], item["msg"]))
+    return errors
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    return answer(request, error)
+
+
+async def _validation(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    if any(item["type"] == "json_invalid" for item in found):
+        return answer(request, BadJson(str(found[0].get("ctx", {}).get("error", ""))))
+    if any(item["type"] in {"model_attributes_type", "dict_type"} and len(item["loc"]) == 1 for item in found):
+        kind = request.headers.get("content-type", "none")
+        if not kind.partition(";")[0].strip().endswith("json"):
+            return answer(request, WrongMediaType(f"send `Content-Type: application/json`, not {kind}"))
+    return answer(request, Invalid("The request breaks a rule; `errors` names each field.", errors=field_errors(found)))
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 400:
+        return answer(request, BadJson(str(error.detail)))
+    kind = _BY_STATUS.get(error.status_code, Problem)
+    found = answer(request, kind())
+    found.headers.update(dict(error.headers or {}))
+    return found
+
+
+async def _sandbox(request: Request, error: Exception) -> Response:
+    return answer(request, SandboxDown(str(error)))
+
+
+async def _language(request: Request, error: Exception) -> Response:
+    return answer(request, UnsupportedLanguage(str(error), errors=[FieldError("/language", "unsupported", str(error))]))
+
+
+async def _bad_request(request: Request, error: Exception) -> Response:
+    assert isinstance(error, BadRequest)
+    pointer = "/" + error.field.replace(".", "/")
+    return answer(request, Invalid(errors=[FieldError(pointer, "out_of_range", error.message)]))
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    log.exception("unexpected_error", route=request.url.path, exc_info=error)
+    return answer(request, Problem("The failure was logged under this trace id."))
