@@ -12,7 +12,8 @@ from service.dashboard.guard import GuardedRoute
 from service.dashboard.templating import THEMES, render
 from service.dashboard.urls import local_path, page_url
 from service.dashboard.viewers import OwnForm, StoreHandle, load_viewer
-from service.store import keys
+from service.errors import InFlight
+from service.store import idempotency, keys
 from service.store.session import Store
 
 NOT_STORED = {"Cache-Control": "no-store"}
@@ -40,10 +41,11 @@ def sign_in(
 ) -> Response:
     secret = request.app.state.services.settings.secret_bytes
     with store.reading() as db:
-        found = keys.find(db, fingerprint(secret, key.strip()))
+        row = keys.find(db, fingerprint(secret, key.strip()))
+        found = row.id if row else None
     if found is None:
         return _form(request, next, "No such key, or it has been revoked or has expired.", 401)
-    return _opened(request, found.key_id, local_path(next))
+    return _opened(request, found, local_path(next))
 
 
 @router.post("/logout", dependencies=[OwnForm])
@@ -80,4 +82,10 @@ def _opened(request: Request, key_id: str, wanted: str) -> Response:
 
 
 def _first_use(store: Store, link: session.Link) -> bool:
-    return True
+    """Remembered in the store, so that one use is one use over restarts and several processes."""
+    key = idempotency.Key(link.key_id, "dashboard link", link.mark, link.mark)
+    try:
+        with store.writing() as db:
+            return idempotency.begin(db, key, lease_s=2 * session.LINK_S, ttl_s=2 * session.LINK_S) is None
+    except InFlight:
+        return False
