@@ -1,6 +1,6 @@
 """The jobs `factory.gate` (tasks by id or by filter) and `factory.regate` (active tasks whose receipts are void)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from factory.contract import Subject
@@ -53,7 +53,7 @@ def _by_filter(given: Any) -> Chooser:
     return lambda db, after: gating.ids_to_gate(db, after=after, limit=BATCH, statuses=statuses, **words)
 
 
-def _over(work: Work, choose: Chooser) -> Steps:
+def _over(work: Work, choose: Chooser) -> Iterator[Step]:
     """What an earlier attempt left undecided first, then batch after batch.
 
     Raises:

@@ -5,9 +5,10 @@ transaction, guarded by the token. A kill repeats some pure computation; it lose
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -46,7 +47,8 @@ class Params(BaseModel):
         return self.candidate_budget or max(1000, 20 * self.accepted)
 
 
-class Gated(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Gated:
     """A candidate with its gates' answers; none for one whose like is stored already."""
 
     index: int
