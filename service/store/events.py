@@ -40,3 +40,8 @@ def of_subject(db: ReadSession, subject: str, pager: Pager) -> Page[Event]:
 def latest(db: ReadSession, limit: int) -> list[Event]:
     """The newest events of all subjects."""
     return list(db.scalars(select(Event).order_by(Event.id.desc()).limit(limit)))
+
+
+def data_of(db: ReadSession, subject: str, kind: str) -> list[Mapping[str, Any]]:
+    """The data of every event of one kind about one subject."""
+    return list(db.scalars(select(Event.data).where(Event.subject == subject, Event.kind == kind)))
