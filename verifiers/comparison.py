@@ -135,6 +135,8 @@ def _form(form: str, wanted: Node, value: Node, gold: Shape, given: Shape) -> st
 def _in_gold_unit(wanted: Node, value: Node, gold_unit: str, unit: str, rules: Rules) -> "tuple[Node, Node] | str":
     """Both values in one unit, or the code of what is wrong with the answer's unit."""
     mode = rules.get("units", "optional")
+    if not gold_unit and unit in _ANGLES and not forms.is_plain(wanted) and mode != "ignore":
+        return wanted, _based(value, unit) or value  # 45° beside π/4: a gold in radians has no unit to show
     if mode == "ignore" or not gold_unit:
         return wanted, value
     if not unit:
@@ -190,8 +192,8 @@ def _relations(gold: Shape, given: Shape, rules: Rules) -> str:
     """An inequality that is not solved: the same one up to a factor, which turns it round when negative."""
     if given.kind != "relation" or len(gold.nodes) != 2 or len(given.nodes) != 2:
         return UNKNOWN if given.kind in ("relation", "opaque") else "wrong"
-    turned = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
-    if gold.text == given.text and proportional(gold.nodes, given.nodes, rules.salt, positive=gold.text != "!="):
+    turned = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "≠": "≠"}
+    if gold.text == given.text and proportional(gold.nodes, given.nodes, rules.salt, positive=gold.text != "≠"):
         return "ok"
     swapped = (given.nodes[1], given.nodes[0])
     if turned[gold.text] == given.text and proportional(gold.nodes, swapped, rules.salt, positive=True):

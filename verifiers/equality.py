@@ -17,6 +17,7 @@ from verifiers.values import Env, Inexact, Undefined, approximate, exact, names
 POINTS = 8
 NEEDED = 4
 _TIGHT = 10.0**-40
+_NOISE = 10.0**-20
 
 
 def same(a: Node, b: Node, salt: str) -> bool | None:
@@ -71,14 +72,20 @@ def _exact(node: Node, env: Env) -> Fraction | None:
 
 
 def _close(a: Node, b: Node, env: Env) -> bool:
-    for digits in (60, 200):
-        first, second = approximate(a, env, digits), approximate(b, env, digits)
-        scale, gap = max(abs(first), abs(second)), abs(first - second)
-        if gap > scale * _TIGHT and scale > 10.0 ** -(digits // 2):
-            return False
-        if gap <= scale * _TIGHT:
-            return True
-    return bool(scale < 10.0**-100)  # both vanish to every digit that was asked for
+    first, second = approximate(a, env), approximate(b, env)
+    scale, gap = max(abs(first), abs(second)), abs(first - second)
+    if gap <= scale * _TIGHT:
+        return True
+    if scale > _NOISE:
+        return False
+    first, second = _settled(a, first, env), _settled(b, second, env)
+    return bool(abs(first - second) <= max(abs(first), abs(second)) * _TIGHT)
+
+
+def _settled(node: Node, rough: Any, env: Env) -> Any:
+    """A tiny value with more digits; zero where it was nothing but what cancelling left over."""
+    fine = approximate(node, env, 200)
+    return fine if abs(fine - rough) <= abs(fine) * _NOISE else fine * 0
 
 
 def within(gold: Node, value: Node, absolute: float, relative: float) -> bool:

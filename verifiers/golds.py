@@ -71,7 +71,8 @@ def _shape(text: str, wanted: str) -> tuple[Shape, bool]:
 
 
 def _declared(shape: Shape, wanted: str) -> Shape:
-    if wanted == "interval" and shape.region is None:
+    unbounded = wanted == "auto" and shape.kind == "tuple" and any(_infinite(item) for item in shape.items)
+    if (wanted == "interval" or unbounded) and shape.region is None:
         region = interval_of(shape)
         return Shape("region", region=region, text=shape.text) if region else shape
     if wanted in ("set", "list") and shape.kind in ("expression", "equation"):
@@ -79,6 +80,10 @@ def _declared(shape: Shape, wanted: str) -> Shape:
     if wanted in ("set", "list") and shape.kind == "region" and shape.region == regions.EMPTY:
         return shape
     return shape
+
+
+def _infinite(item: Shape) -> bool:
+    return item.nodes in ((regions.INFINITY,), (regions.MINUS_INFINITY,))
 
 
 _KINDS: Mapping[str, tuple[str, ...]] = {

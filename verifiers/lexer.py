@@ -43,7 +43,7 @@ GREEK = frozenset(
 _COMMANDS = {
     "frac": "frac", "binom": "binom", "dbinom": "binom", "tbinom": "binom", "sum": "sum", "prod": "prod", "div": "/",
     "lfloor": "lfloor", "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil", "lvert": "|", "rvert": "|", "vert": "|",
-    "mid": "|", "le": "<=", "leq": "<=", "ge": ">=", "geq": ">=", "lt": "<", "gt": ">", "ne": "!=", "neq": "!=",
+    "mid": "|", "le": "<=", "leq": "<=", "ge": ">=", "geq": ">=", "lt": "<", "gt": ">", "ne": "≠", "neq": "≠",
     "leqslant": "<=", "geqslant": ">=", "infty": "inf", "pi": "pi", "mod": "mod", "bmod": "mod", "lbrace": "{",
     "rbrace": "}", "over": "/", "star": "*", "degree": "°", "choose": "choose", "imath": "i",
 }  # fmt: skip
@@ -54,11 +54,11 @@ _GREEK_NAMES = """alpha beta gamma delta epsilon zeta eta theta iota kappa lambd
 chi psi omega Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega phi theta mu"""
 _GREEK_LETTERS = dict(zip(_GREEK_SIGNS, _GREEK_NAMES.split(), strict=True))
 _SYMBOLS = {"π": ("op", "pi"), "∞": ("op", "inf"), "√": ("fn", "sqrt"), "≤": ("op", "<="), "≥": ("op", ">=")}
-_SYMBOLS |= {"≠": ("op", "!="), "∑": ("op", "sum"), "∏": ("op", "prod"), "⌊": ("op", "lfloor"), "⌋": ("op", "rfloor")}
+_SYMBOLS |= {"≠": ("op", "≠"), "∑": ("op", "sum"), "∏": ("op", "prod"), "⌊": ("op", "lfloor"), "⌋": ("op", "rfloor")}
 _SYMBOLS |= {"⌈": ("op", "lceil"), "⌉": ("op", "rceil")}
 _TOKEN = re.compile(
     r"\s*(?:(?P<num>\d+(?:\.\d+)?|\.\d+)|\\(?P<cmd>[A-Za-z]+|.)|(?P<word>[A-Za-z]+)"
-    r"|(?P<op>\*\*|<=|>=|!=|==|[-+*/^_(){}\[\]|!,=<>'°%])|(?P<other>\S))"
+    r"|(?P<op>\*\*|<=|>=|==|[-+*/^_(){}\[\]|!,=<>'°%])|(?P<other>\S))"
 )
 
 

@@ -13,18 +13,10 @@ from verifiers.values import Inexact, Undefined, approximate, exact, names
 
 _COMMANDS = re.compile(r"\\(leqslant|leq|le|geqslant|geq|ge|lt|gt|neq|ne)(?![A-Za-z])")
 _SPELLED = {"le": "<=", "leq": "<=", "leqslant": "<=", "ge": ">=", "geq": ">=", "geqslant": ">=", "lt": "<", "gt": ">"}
-_GLYPHS = (
-    ("≤", "<="),
-    ("≥", ">="),
-    ("≠", "!="),
-    ("⩽", "<="),
-    ("⩾", ">="),
-    ("\\not=", "!="),
-    ("=<", "<="),
-    ("=>", ">="),
-)
-_OPERATORS = ("<=", ">=", "!=", "<", ">")
-_FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+_GLYPHS = (("≤", "<="), ("≥", ">="), ("⩽", "<="), ("⩾", ">="), ("\\not=", "≠"), ("=<", "<="), ("=>", ">="))
+_NOT_EQUAL = re.compile(r"(?<=[A-Za-z ])!=")  # behind a digit or a bracket it is a factorial and an equals sign
+_OPERATORS = ("<=", ">=", "≠", "<", ">")
+_FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "≠": "≠"}
 INFINITY = Node("const", text="inf")
 MINUS_INFINITY = Node("neg", (INFINITY,))
 
@@ -109,10 +101,10 @@ def relation(text: str) -> Relation | None:
     Raises:
         Malformed: a side is no expression.
     """
-    shown = _COMMANDS.sub(lambda found: _SPELLED.get(found[1], "!="), text)
+    shown = _COMMANDS.sub(lambda found: _SPELLED.get(found[1], "≠"), text)
     for glyph, plain in _GLYPHS:
         shown = shown.replace(glyph, plain)
-    sides, operators = _sides(shown)
+    sides, operators = _sides(_NOT_EQUAL.sub("≠", shown))
     if not operators:
         return None
     try:
@@ -160,7 +152,7 @@ def _solved(nodes: tuple[Node, ...], operators: list[str]) -> Region | None:
 
 
 def _ray(name: str, operator: str, end: Node) -> Region | None:
-    if operator == "!=":
+    if operator == "≠":
         pieces = (Piece(MINUS_INFINITY, end, False, False), Piece(end, INFINITY, False, False))
         return Region(pieces, name)
     closed = operator.endswith("=")

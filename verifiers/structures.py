@@ -249,14 +249,15 @@ def _leaf_number(shown: str) -> Shape | None:
     value = parse_tidy(shown)
     if value is None or "=" in shown or (value.unit and not plausible(value.unit, spaced=value.spaced)):
         return None
-    node = parse_power(shown) if not value.evaluated else None
+    as_written = not value.evaluated or (not value.unit and ("/" in shown or "frac" in shown))
+    node = _tree(shown) if as_written else None
     return Shape(
         "expression", nodes=(node or number(value.value),), text=shown, unit=value.unit, evaluated=value.evaluated
     )
 
 
-def parse_power(shown: str) -> Node | None:
-    """The tree of a number that was written as a power."""
+def _tree(shown: str) -> Node | None:
+    """The tree of a number as it was written: `2/4` is not yet 1/2."""
     try:
         return parse(shown)
     except Malformed:
