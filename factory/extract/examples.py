@@ -14,7 +14,8 @@ from typing import NamedTuple
 UNSTEADY = frozenset(
     (
         "print", "input", "open", "random", "randrange", "shuffle", "choice", "sample", "uniform", "seed", "sleep",
-        "getrandbits",        "monotonic", "time", "perf_counter", "id", "hash", "globals", "locals", "vars", "dir", "help", "exec", "eval",
+        "getrandbits",
+        "monotonic", "time", "perf_counter", "id", "hash", "globals", "locals", "vars", "dir", "help", "exec", "eval",
     )
 )
 # fmt: on
