@@ -71,8 +71,9 @@ def kill_all() -> None:
             if os.getpid() == 1:
                 os.kill(-1, _signal.SIGKILL)
             else:
-                for pid in others():
-                    _shoot(pid)
+                for number in (_signal.SIGSTOP, _signal.SIGKILL):  # stopped first: they fork while we count them
+                    for pid in others():
+                        _shoot(pid, number)
         except ProcessLookupError:
             pass
         try:
@@ -83,9 +84,9 @@ def kill_all() -> None:
             time.sleep(0.001)
 
 
-def _shoot(pid: int) -> None:
+def _shoot(pid: int, number: int) -> None:
     try:
-        os.kill(pid, _signal.SIGKILL)
+        os.kill(pid, number)
     except ProcessLookupError:
         return
 
