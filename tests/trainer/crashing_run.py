@@ -1,4 +1,4 @@
-"""A whole run in a process of its own, which dies at the named point: `crashing_run.py FOLDER POINT OCCURRENCE [--resume]`."""
+"""A whole run in a process of its own, which dies at a named point: `FOLDER POINT OCCURRENCE [--resume]`."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Resume is exact: whatever dies wherever, the run ends with the weights of an uninterrupted one (trainer page, §12)."""
+"""Resume is exact: whatever dies wherever, the run ends with the weights of an uninterrupted one."""
 
 import json
 import shutil
