@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio.to_thread
+from anyio import CapacityLimiter
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
@@ -32,6 +33,9 @@ from service.middleware import BodyLimit, RequestContext
 from service.settings import Settings
 from service.store.session import Store
 from verifiers.engine import Engine
+
+JUDGING_THREADS = 16
+"""Requests that may be judged at once; the engine and the sandbox have bounds of their own behind it."""
 
 RESOURCES = (
     imports,
@@ -70,7 +74,7 @@ def create_app(settings: Settings, store: Store, engine: Engine, sandbox: Backen
         redoc_url=None,
         openapi_url="/v1/openapi.json",
     )
-    app.state.services = Services(settings, store, engine, sandbox)
+    app.state.services = Services(settings, store, engine, sandbox, CapacityLimiter(JUDGING_THREADS))
     app.state.readiness = readiness
     app.state.registry = registry
     problem_handlers.install(app)

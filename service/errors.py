@@ -127,6 +127,18 @@ class InFlight(Conflict):
     code, title, retry_after_s = "idempotency_in_flight", "Still running", 1
 
 
+class PreconditionFailed(Problem):
+    """What was read has changed since. Read it again, and send the change with its new ETag."""
+
+    status, code, title = 412, "precondition_failed", "It has changed since it was read"
+
+
+class PreconditionRequired(Problem):
+    """This change needs `If-Match` with the ETag of what was read, so that no other edit is lost."""
+
+    status, code, title = 428, "precondition_required", "If-Match is missing"
+
+
 class KeyReused(Problem):
     """This Idempotency-Key was used with another body. Use a fresh key for another request."""
 

@@ -1,10 +1,10 @@
 """Problems as they go over the wire: RFC 9457 `application/problem+json`. The only place that renders an error."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from service.errors import Problem
+from service.errors import FieldError, Problem
 
 MEDIA_TYPE = "application/problem+json"
 PAGES = "/problems/"
@@ -37,6 +37,20 @@ def headers(problem: Problem) -> Mapping[str, str]:
 
 def encoded(problem: Problem, instance: str, trace_id: str | None) -> bytes:
     return json.dumps(details(problem, instance, trace_id), ensure_ascii=False).encode()
+
+
+def field_errors(found: Sequence[Any], *, request_parts: bool = False) -> list[FieldError]:
+    """Pydantic's errors with JSON pointers. `request_parts`: each place begins with the part of the request it is in;
+    the body's pointers go without it, the others are `/query/…`, `/path/…`, `/header/…`.
+    """
+    errors = []
+    for item in found:
+        where = list(item["loc"])
+        if request_parts and where and where[0] == "body":
+            where = where[1:]
+        pointer = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in where)
+        errors.append(FieldError(pointer, item["type"], item["msg"]))
+    return errors
 
 
 def every_problem(base: type[Problem] = Problem) -> dict[str, type[Problem]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter
 from fastapi import Depends, Query, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
@@ -35,6 +36,8 @@ class Services:
     store: Store
     engine: Engine
     sandbox: Backend
+    judging: CapacityLimiter
+    """Threads that wait for judging and programs; endpoints have others."""
 
     @property
     def split_rule(self) -> SplitRule:
@@ -92,7 +95,8 @@ def needs(*scopes: Scope) -> Callable[..., Principal]:
 def problems(*classes: type[Problem]) -> dict[int | str, dict[str, Any]]:
     """The `responses=` of a route: each status with the codes it may carry."""
     found: dict[int | str, dict[str, Any]] = {}
-    for item in (Unauthenticated, Forbidden, *classes):
+    everything: tuple[type[Problem], ...] = (Unauthenticated, Forbidden, *classes)
+    for item in everything:
         codes = found.setdefault(item.status, {"description": "", "content": {"application/problem+json": {}}})
         codes["description"] = f"{codes['description']}, `{item.code}`".lstrip(", ")
     return found

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from service.api.dependencies import PAGE, Curator, Cursor, Limit, Reader, ServicesHandle, StoreHandle, problems
 from service.api.idempotent import OnceHandle
+from service.api.ids import JobId
 from service.errors import BadCursor, InFlight, Invalid, KeyReused, NotFound, StoreBusy
 from service.store import jobs
 from service.store.paging import Pager
@@ -96,7 +97,7 @@ def listing(
 
 
 @router.get("/v1/jobs/{job_id}", operation_id="jobs_get", responses=problems(NotFound))
-def get(job_id: str, caller: Reader, store: StoreHandle) -> JobOut:
+def get(job_id: JobId, caller: Reader, store: StoreHandle) -> JobOut:
     """One job."""
     with store.reading() as db:
         return JobOut.model_validate(jobs.get(db, job_id))
@@ -109,7 +110,7 @@ def get(job_id: str, caller: Reader, store: StoreHandle) -> JobOut:
     response_model=JobOut,
     responses=problems(NotFound, InFlight, KeyReused, StoreBusy),
 )
-def cancel(job_id: str, caller: Curator, store: StoreHandle, once: OnceHandle) -> Response:
+def cancel(job_id: JobId, caller: Curator, store: StoreHandle, once: OnceHandle) -> Response:
     """Ask a job to stop: a waiting one at once, a running one at its next safe point. An ended one stays as it is."""
     with store.writing() as db:
         if again := once.replay(db):

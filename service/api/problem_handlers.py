@@ -1,8 +1,5 @@
 """Every exception of a request becomes a problem here, and nowhere else."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -25,7 +22,7 @@ from service.errors import (
     UnsupportedLanguage,
     WrongMediaType,
 )
-from service.problem_details import MEDIA_TYPE, encoded, headers
+from service.problem_details import MEDIA_TYPE, encoded, field_errors, headers
 
 log = structlog.get_logger("problems")
 
@@ -56,17 +53,6 @@ def answer(request: Request, problem: Problem) -> Response:
     return Response(body, problem.status, dict(headers(problem)), MEDIA_TYPE)
 
 
-def field_errors(found: Sequence[Any]) -> list[FieldError]:
-    """Pydantic's errors as JSON pointers into the body, or into `/query`, `/path`, `/header`."""
-    errors = []
-    for item in found:
-        where, *rest = item["loc"] or ("body",)
-        parts = rest if where == "body" else item["loc"]
-        pointer = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
-        errors.append(FieldError(pointer, item["type"], item["msg"]))
-    return errors
-
-
 async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, Problem)
     return answer(request, error)
@@ -74,14 +60,19 @@ async def _problem(request: Request, error: Exception) -> Response:
 
 async def _validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = error.errors()
+    found = list(error.errors())
     if any(item["type"] == "json_invalid" for item in found):
         return answer(request, BadJson(str(found[0].get("ctx", {}).get("error", ""))))
     if any(item["type"] in {"model_attributes_type", "dict_type"} and len(item["loc"]) == 1 for item in found):
         kind = request.headers.get("content-type", "none")
         if not kind.partition(";")[0].strip().endswith("json"):
             return answer(request, WrongMediaType(f"send `Content-Type: application/json`, not {kind}"))
-    return answer(request, Invalid("The request breaks a rule; `errors` names each field.", errors=field_errors(found)))
+    return answer(
+        request,
+        Invalid(
+            "The request breaks a rule; `errors` names each field.", errors=field_errors(found, request_parts=True)
+        ),
+    )
 
 
 async def _http(request: Request, error: Exception) -> Response:
