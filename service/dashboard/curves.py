@@ -11,20 +11,12 @@ from dataclasses import dataclass
 from service.dashboard.charts.area import area
 from service.dashboard.charts.chart import Chart
 from service.dashboard.charts.line import Series, line
+from service.dashboard.outcomes import OUTCOME_TONES
 
 Points = Sequence[tuple[int, float]]
 StepHref = Callable[[int], str]
 
 TONES = tuple(f"tone-{n}" for n in range(1, 9))
-VALID = ("verified", "failed", "format_error", "candidate_error", "candidate_limit")
-VOID = ("sandbox_error", "verifier_error", "judge_error", "skipped")
-OUTCOME_TONES = dict(
-    zip(
-        (*VALID, *VOID),
-        ("tone-8", "tone-1", "tone-5", "tone-2", "tone-4", "tone-6", "tone-6", "tone-6", "tone-7"),
-        strict=True,
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +93,7 @@ def headline(metrics: Mapping[str, Points]) -> Points:
 
 
 def _series(shape: Shape, metrics: Mapping[str, Points]) -> list[Series]:
-    found = []
+    found: list[tuple[str, tuple[tuple[float, float], ...]]] = []
     for name in sorted(metrics, key=_order):
         match = shape.pattern.fullmatch(name)
         if match and _owner(name) is shape:
@@ -124,7 +116,7 @@ def _curated(name: str) -> bool:
 def _order(name: str) -> tuple[int, str]:
     """Outcomes stand in the order of the vocabulary, everything else by name."""
     bare = name.removeprefix("outcome/").removesuffix("_frac")
-    known = (*VALID, *VOID)
+    known = tuple(OUTCOME_TONES)
     return (known.index(bare) if bare in known else len(known), name)
 
 

@@ -41,12 +41,12 @@ def environment() -> Environment:
     return made
 
 
-def render(request: Request, template: str, /, *, status: int = 200, **context: Any) -> HTMLResponse:
+def render(request: Request, template: str, context: Mapping[str, Any], status: int = 200) -> HTMLResponse:
     """A page of ours."""
-    return HTMLResponse(markup(request, template, **context), status)
+    return HTMLResponse(markup(request, template, context), status)
 
 
-def markup(request: Request, template: str, /, **context: Any) -> str:
+def markup(request: Request, template: str, context: Mapping[str, Any]) -> str:
     """A page, or a part of one, as text."""
     frame: Mapping[str, Any] = {
         "url": partial(page_url, request),
@@ -56,6 +56,7 @@ def markup(request: Request, template: str, /, **context: Any) -> str:
         "here": request.url.path.removeprefix(str(request.scope.get("root_path", ""))) or "/",
         "here_query": request.url.query,
         "now": datetime.now(UTC),
+        "unisolated": request.app.state.services.settings.sandbox_backend == "unisolated",
         "viewer": getattr(request.state, "viewer", None),
     }
     return environment().get_template(template).render({**frame, **context})
@@ -63,7 +64,7 @@ def markup(request: Request, template: str, /, **context: Any) -> str:
 
 def error_page(request: Request, problem: Problem) -> HTMLResponse:
     """A problem as a page, with its stable code."""
-    return render(request, "error.html", status=problem.status, problem=problem)
+    return render(request, "error.html", {"problem": problem}, problem.status)
 
 
 def theme(request: Request) -> str:

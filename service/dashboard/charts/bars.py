@@ -8,7 +8,7 @@ from markupsafe import Markup
 from service.dashboard.charts.chart import Chart, Key
 from service.dashboard.charts.svg import element, join
 from service.dashboard.charts.table import Cell, table
-from service.dashboard.charts.ticks import compact
+from service.dashboard.charts.ticks import compact, percent
 
 
 class Bar(NamedTuple):
@@ -37,7 +37,7 @@ def bars(items: Sequence[Bar], *, noun: str) -> Chart:
         return Chart(Markup(""), f"There are no {noun} yet.", table(["", noun], []))
     drawing = element("div", *(_row(item, largest, noun) for item in items), class_="bars", role="list")
     top = max(items, key=lambda item: item.value)
-    sentence = f"{compact(whole)} {noun}; most in {top.label}: {compact(top.value)} ({top.value / whole:.0%})."
+    sentence = f"{compact(whole)} {noun}; most in {top.label}: {compact(top.value)} ({percent(top.value / whole)})."
     rows = [
         (Cell(item.label, item.href), Cell(f"{item.value:,.0f}"), Cell(f"{item.value / whole:.1%}")) for item in items
     ]
@@ -84,8 +84,10 @@ def stack(parts: Sequence[Part], *, noun: str, height: int = 14) -> Chart:
         mark = element("a", title, rect, href=part.href, aria_label=label) if part.href else element("g", title, rect)
         marks.append(mark)
         left += width
-    sentence = "; ".join(f"{part.label} {part.value / whole:.0%}" for part in shown) + f" of {compact(whole)} {noun}."
+    sentence = (
+        "; ".join(f"{part.label} {percent(part.value / whole)}" for part in shown) + f" of {compact(whole)} {noun}."
+    )
     drawing = element("svg", *marks, class_="stack", width="100%", height=height, role="group", aria_label=sentence)
     rows = [(Cell(p.label, p.href), Cell(f"{p.value:,.0f}"), Cell(f"{p.value / whole:.1%}")) for p in parts]
-    legend = tuple(Key(f"{part.label} {part.value / whole:.0%}", part.tone) for part in shown)
+    legend = tuple(Key(f"{part.label} {percent(part.value / whole)}", part.tone) for part in shown)
     return Chart(drawing, sentence, table(["", noun, "share"], rows), legend)

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from service.dashboard.charts.chart import Chart
 from service.dashboard.charts.svg import element
 from service.dashboard.charts.table import Cell, table
-from service.dashboard.charts.ticks import compact
+from service.dashboard.charts.ticks import compact, percent
 
 
 class Refusal(NamedTuple):
@@ -100,4 +100,4 @@ def _refused(stage: Stage) -> list[Markup]:
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.0%}" if whole else "—"
+    return percent(part / whole) if whole else "—"

@@ -10,7 +10,7 @@ from service.dashboard.charts.chart import Chart
 from service.dashboard.charts.scale import Extent, Linear
 from service.dashboard.charts.svg import UNITS, element, link, stretched
 from service.dashboard.charts.table import Cell, table
-from service.dashboard.charts.ticks import compact, whole_ticks
+from service.dashboard.charts.ticks import compact, percent, whole_ticks
 
 
 class Bin(NamedTuple):
@@ -42,7 +42,7 @@ def histogram(bins: Sequence[Bin], *, title: str, noun: str, height: int = 160) 
         )
         drawn.append(link(one.href, label, bar, hit, tab=len(bins) <= 24))
     largest = max(bins, key=lambda one: one.number)
-    sentence = f"{title}: {compact(whole)} {noun}; most at {largest.label} ({largest.number / whole:.0%})."
+    sentence = f"{title}: {compact(whole)} {noun}; most at {largest.label} ({percent(largest.number / whole)})."
     plot = stretched(grid(marks, y), *drawn, height=height, label=sentence)
     texts = (
         element("text", one.label, x=f"{(index + 0.5) * 100 / len(bins):.2f}%", y=14, text_anchor="middle")

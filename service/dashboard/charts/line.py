@@ -9,15 +9,18 @@ from markupsafe import Markup
 
 from service.dashboard.charts.axes import framed, grid, horizontal, vertical
 from service.dashboard.charts.chart import Chart, Key
-from service.dashboard.charts.scale import Extent, Linear, extent, thin
+from service.dashboard.charts.scale import Extent, Linear, extent, running_mean, thin
 from service.dashboard.charts.svg import UNITS, element, link, stretched
 from service.dashboard.charts.table import Cell, Table, table
 from service.dashboard.charts.ticks import plain, ticks, whole_ticks
 
-COLUMNS = 150
+COLUMNS = 120
 """A series keeps at most two points a column: 300 points."""
 BANDS = 60
 """At most this many steps get a band of their own to point at."""
+MANY = 60
+"""A curve of more points is drawn faint, with its running mean over it."""
+WINDOWS = 25
 TAB_STOPS = 24
 """With more bands than this, the table twin is the keyboard's way."""
 
@@ -98,20 +101,36 @@ def _curve(one: Series, x: Linear, y: Linear) -> Markup:
             runs[-1].append((step, value))
         elif runs[-1]:
             runs.append([])
-    share = max(1, sum(map(len, runs)))
-    path = ""
-    for run in (run for run in runs if run):
-        kept = thin(run, max(2, COLUMNS * len(run) // share))
-        path += "M" + "L".join(f"{x.at(step):.1f} {y.at(value):.1f}" for step, value in kept)
-    last = runs[-1][-1] if runs[-1] else runs[-2][-1]
+    runs = [run for run in runs if run]
+    count = sum(map(len, runs))
+    raw = _path(runs, count, x, y)
+    window = window_of(count)
+    smooth = [running_mean(run, window) for run in runs]
+    last = smooth[-1][-1]
     dots = f"M{x.at(last[0]):.1f} {y.at(last[1]):.1f}h.01"
-    if sum(map(len, runs)) <= TAB_STOPS:  # few points: show each, a single one would be no line at all
+    if count <= TAB_STOPS:  # few points: show each, a single one would be no line at all
         dots = "".join(f"M{x.at(step):.1f} {y.at(value):.1f}h.01" for run in runs for step, value in run)
+    main = _path(smooth, count, x, y) if window > 1 else raw
+    faint = element("path", d=raw, class_=f"curve raw {one.tone}", vector_effect="non-scaling-stroke")
     return element(
         "g",
-        element("path", d=path, class_=f"curve {one.tone}", vector_effect="non-scaling-stroke"),
+        faint if window > 1 else "",
+        element("path", d=main, class_=f"curve {one.tone}", vector_effect="non-scaling-stroke"),
         element("path", d=dots, class_=f"dot {one.tone}", vector_effect="non-scaling-stroke"),
     )
+
+
+def window_of(count: int) -> int:
+    """How many points the thick line of a long curve is the mean of; 1 for a short one."""
+    return max(3, count // WINDOWS) if count > MANY else 1
+
+
+def _path(runs: list[list[tuple[float, float]]], count: int, x: Linear, y: Linear) -> str:
+    path = ""
+    for run in runs:
+        kept = thin(run, max(2, COLUMNS * len(run) // count))
+        path += "M" + "L".join(f"{x.at(step):.1f} {y.at(value):.1f}" for step, value in kept)
+    return path
 
 
 def _bands(series: Sequence[Series], x: Linear, step_href: Callable[[int], str] | None) -> list[Markup]:
@@ -143,6 +162,8 @@ def _sentence(title: str, series: Sequence[Series]) -> str:
             parts.append(f"{name}{_text(first)} → {_text(last)}")
     more = f"; {len(series) - 6} more" if len(series) > 6 else ""
     across = _steps(series)
+    windows = {window_of(len(one.points)) for one in series} - {1}
+    more += f". Thick: the mean of the last {max(windows)} points" if windows else ""
     return f"{title}, steps {max(0.0, across.lo):.0f} to {across.hi:.0f}: {'; '.join(parts)}{more}."
 
 

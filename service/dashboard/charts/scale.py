@@ -41,6 +41,15 @@ class Linear(NamedTuple):
         return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
 
 
+def running_mean(points: list[tuple[float, float]], window: int) -> list[tuple[float, float]]:
+    """The mean of each point and the `window - 1` before it: no point knows the future."""
+    total, smooth = 0.0, []
+    for index, (step, value) in enumerate(points):
+        total += value - (points[index - window][1] if index >= window else 0.0)
+        smooth.append((step, total / min(index + 1, window)))
+    return smooth
+
+
 def thin(points: list[tuple[float, float]], columns: int) -> list[tuple[float, float]]:
     """At most about two points a column, its smallest and its largest: peaks survive, in the order of the data."""
     if len(points) <= 2 * columns or columns < 1:

@@ -65,4 +65,13 @@ def compact(value: float) -> str:
             return f"{text}{unit}".replace("-", "−")
     if value == int(value):
         return f"{int(value):,}".replace("-", "−")
-    return f"{value:.3g}".replace("-", "−")
+    return (f"{value:,.0f}" if size >= 1000 else f"{value:.3g}").replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """A share in whole percent; what is not nothing never reads as nothing, what is not all never as all."""
+    if 0 < share < 0.005:
+        return "<1 %"
+    if 0.995 <= share < 1:
+        return ">99 %"
+    return f"{share:.0%}".replace("%", " %")

@@ -29,14 +29,14 @@ def job_list(
     request: Request, viewer: Reader, store: StoreHandle, status: str = "", kind: str = "", before: str = ""
 ) -> Response:
     context = _listed(request, store, status, kind, before)
-    return render(request, "jobs.html", **context)
+    return render(request, "jobs.html", context)
 
 
 @router.get("/jobs/part")
 def job_list_part(
     request: Request, viewer: Reader, store: StoreHandle, status: str = "", kind: str = "", before: str = ""
 ) -> Response:
-    return render(request, "jobs_part.html", **_listed(request, store, status, kind, before))
+    return render(request, "jobs_part.html", _listed(request, store, status, kind, before))
 
 
 @router.get("/jobs/live")
@@ -50,12 +50,12 @@ def job_list_live(
 
 @router.get("/jobs/{job_id}")
 def job_page(request: Request, viewer: Reader, store: StoreHandle, job_id: str) -> Response:
-    return render(request, "job.html", **_one(request, store, job_id))
+    return render(request, "job.html", _one(request, store, job_id))
 
 
 @router.get("/jobs/{job_id}/part")
 def job_part(request: Request, viewer: Reader, store: StoreHandle, job_id: str) -> Response:
-    return render(request, "job_part.html", **_one(request, store, job_id))
+    return render(request, "job_part.html", _one(request, store, job_id))
 
 
 @router.get("/jobs/{job_id}/live")

@@ -31,13 +31,13 @@ def run_list(request: Request, viewer: Reader, store: StoreHandle, before: str =
     with store.reading() as db:
         found = runs.page(db, before=before or None, limit=PAGE)
         rows = summaries(db, found)
-    context = {
+    context: dict[str, Any] = {
         "runs": rows,
         "as_of": datetime.now(UTC),
         "first_url": page_url(request, "/runs") if before else "",
         "next_url": page_url(request, "/runs", before=found[-1].id) if len(found) == PAGE else "",
     }
-    return render(request, "runs.html", **context)
+    return render(request, "runs.html", context)
 
 
 @router.get("/runs/{run_id}")
@@ -49,7 +49,7 @@ def run_page(
         metrics = points(db, run_id)
     href = partial(_step_href, request, run_id)
     context = _shown(request, run, metrics, step) | {"q": q, "others": curves.others(metrics, href, q)}
-    return render(request, "run.html", **context)
+    return render(request, "run.html", context)
 
 
 @router.get("/runs/{run_id}/part")
@@ -57,7 +57,7 @@ def run_part(request: Request, viewer: Reader, store: StoreHandle, run_id: str, 
     with store.reading() as db:
         run = runs.get(db, run_id)
         metrics = points(db, run_id)
-    return render(request, "run_part.html", **_shown(request, run, metrics, step))
+    return render(request, "run_part.html", _shown(request, run, metrics, step))
 
 
 @router.get("/runs/{run_id}/live")

@@ -68,7 +68,7 @@ def choose_theme(request: Request, theme: Annotated[str, Form()], back: Annotate
 
 
 def _form(request: Request, wanted: str, refusal: str = "", status: int = 200) -> Response:
-    response = render(request, "login.html", status=status, next=local_path(wanted), refusal=refusal)
+    response = render(request, "login.html", {"next": local_path(wanted), "refusal": refusal}, status)
     response.headers.update(NOT_STORED)
     return response
 

@@ -21,3 +21,10 @@ def static(build_hash: str, name: str) -> Response:
     kind = TYPES.get(name[name.rfind(".") :], "application/octet-stream")
     age = f"public, max-age={YEAR_S}, immutable" if build_hash == build() else "no-cache"
     return Response(content, media_type=kind, headers={"Cache-Control": age})
+
+
+@router.get("/favicon.ico")
+def favicon() -> Response:
+    return Response(
+        contents()["icon.svg"], media_type=TYPES[".svg"], headers={"Cache-Control": "public, max-age=86400"}
+    )
