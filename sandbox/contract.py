@@ -100,7 +100,8 @@ class ExecRequest:
     """One program. `files` and `fetch` are paths relative to the work directory, which is cwd and HOME.
 
     `driver` is code of ours (text of a standard-library-only Python file) that runs in place of the main file, laid
-    beside it, with a duplex channel on descriptor 3: verifiers talk to candidate code through it.
+    outside the work directory, with the main file's path as first argument and a duplex channel on descriptor 3:
+    verifiers talk to candidate code through it.
     """
 
     language: str
@@ -169,7 +170,7 @@ class Running(Protocol):
     """A started program. The caller must `wait` or `kill`; both are idempotent."""
 
     channel: socket | None
-    """Our end of descriptor 3 of the box, present when the request had a driver."""
+    """Our end of descriptor 3 of the box, present when the request had a driver. `wait` and `kill` close it."""
 
     def wait(self) -> ExecResult:
         """Wait for the end of the program or its limits.

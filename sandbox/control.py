@@ -1,5 +1,6 @@
 """The host's end of the socket to the supervisor of a box: commands out, events in, every wait bounded."""
 
+import contextlib
 import json
 import marshal
 import socket
@@ -74,6 +75,11 @@ class Control:
         except OSError as error:
             raise BoxLost(f"the box is gone: {error}") from error
         return self._parsed()
+
+    def hang_up(self) -> None:
+        """Tell the supervisor that we are gone; the descriptor stays valid for who waits on it."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._socket.close()

@@ -18,6 +18,7 @@ import stat
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from sandbox.contract import SandboxUnavailable
 LAYOUT = "1"
 """Bump when the staged tree changes shape."""
 SUPERVISOR = [Path(__file__).parent / f"{name}.py" for name in ("box_init", "box_files", "box_processes")]
+UNUSED_S = 30 * 86400
 LEFT_OUT = {
     "site-packages",
     "dist-packages",
@@ -136,9 +138,11 @@ def stage() -> Image:
     pointer = cache / f"{key}.digest"
     with locked(cache, "stage"):
         if pointer.exists() and (cache / pointer.read_text()).is_dir():
+            os.utime(pointer)
             return _image(cache / pointer.read_text())
         for leftover in cache.glob("stage-*"):  # of a process that was killed while it staged
             shutil.rmtree(leftover, ignore_errors=True)
+        _forget_unused(cache)
         work = Path(tempfile.mkdtemp(prefix="stage-", dir=cache))
         try:
             digest = _fill(work)
@@ -149,6 +153,14 @@ def stage() -> Image:
         fresh.write_text(digest)
         fresh.replace(pointer)
         return _image(cache / digest)
+
+
+def _forget_unused(cache: Path) -> None:
+    """Remove trees that no process has asked for in a long time: a box may still be bound to a younger one."""
+    for pointer in cache.glob("*.digest"):
+        if time.time() - pointer.stat().st_mtime > UNUSED_S:
+            shutil.rmtree(cache / pointer.read_text(), ignore_errors=True)
+            pointer.unlink()
 
 
 def _image(tree: Path) -> Image:

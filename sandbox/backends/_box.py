@@ -32,6 +32,8 @@ from sandbox.rlimits import rlimits
 
 PROBE_LIMITS = Limits(wall_s=20, memory_mb=1024, processes=64)
 COLLECT_WITHIN_S = 30.0
+CLOSE_WITHIN_S = 10.0
+"""From the kill of a box until the thread that served its program has seen it."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class SupervisedBox:
         self._clean = True
         self._closed = False
         self._lock = threading.RLock()
+        self._busy = threading.Lock()
+        self._started: list[StartedProgram] = []
         started = time.monotonic()
         try:
             self._cell: Cell | None = spawn(housing, limits)
@@ -83,7 +87,9 @@ class SupervisedBox:
         plan = self._plan(request)
         self._offer(plan.language)
         serve = functools.partial(self._serve, plan)
-        return StartedProgram(serve, self.close, request.limits.wall_s, request.driver is not None)
+        program = StartedProgram(serve, self.close, request.limits.wall_s, request.driver is not None)
+        self._started.append(program)
+        return program
 
     def run(self, request: ExecRequest) -> ExecResult:
         if request.driver is not None:
@@ -97,11 +103,22 @@ class SupervisedBox:
             if self._closed:
                 return
             self._closed = True
+            cell = self._cell
+        try:
+            if cell is not None:
+                cell.kill()
+            # The thread that serves a program still waits on the cell's descriptors: they are closed after it.
+            served = self._busy.acquire(timeout=CLOSE_WITHIN_S)
             try:
+                for program in self._started:
+                    program.release()
                 self._drop_cell()
                 self._housing.clear()
             finally:
-                self._freed(self, self._clean)
+                if served:
+                    self._busy.release()
+        finally:
+            self._freed(self, self._clean)
 
     @property
     def isolated(self) -> bool:
@@ -165,7 +182,12 @@ class SupervisedBox:
             os.close(stop)
 
     def _serve(self, plan: Plan, channel: socket.socket | None, stop: int) -> ExecResult:
-        """Lay, compile, run, collect: the result of one program."""
+        """The result of one program; one at a time."""
+        with self._busy:
+            return self._serve_alone(plan, channel, stop)
+
+    def _serve_alone(self, plan: Plan, channel: socket.socket | None, stop: int) -> ExecResult:
+        """Lay, compile, run, collect."""
         asked = time.monotonic()
         cell = self._ready_cell(plan.request.limits)
         phases = {"queue": self._queue_s, "start": self._start_s}

@@ -154,8 +154,8 @@ class Cell:
 
     def kill(self) -> None:
         """SIGKILL to the supervisor: the kernel then ends its whole namespace. Without one it must do that itself."""
-        if not self._isolated:
-            self.control.close()
+        if not self._isolated and self._popen is not None:
+            self.control.hang_up()
             if _ready(self._outer, DEAD_WITHIN_S):
                 return
         for fd in (getattr(self, "died", None), getattr(self, "_outer", None)):

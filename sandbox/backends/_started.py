@@ -45,7 +45,7 @@ class StartedProgram:
         if self._thread.is_alive():
             self._give_up()
             raise BoxLost("the program's end could not be had in time")
-        self._release()
+        self.release()
         if self._error is not None:
             raise self._error
         if self._result is None:
@@ -57,9 +57,10 @@ class StartedProgram:
             if not self._closed:
                 os.eventfd_write(self._stop, 1)
         self._thread.join(WAIT_MARGIN_S)
-        self._release()
+        self.release()
 
-    def _release(self) -> None:
+    def release(self) -> None:
+        """Close our end of the channel; idempotent."""
         if self.channel is not None:
             self.channel.close()
         if not self._closed:

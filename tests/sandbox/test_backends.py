@@ -52,7 +52,8 @@ def test_the_unisolated_backend_says_what_it_is_and_still_holds_limits() -> None
         assert result.limits_enforced["syscalls"] == "none"
         limits = Limits(wall_s=0.5, memory_mb=128)
         assert backend.run(ExecRequest("python", "while True: pass", limits=limits)).status == "wall_limit"
-        grown = "x = [b'%d' % i * (8 << 20) for i in range(60)]\nimport time; time.sleep(3)"
+        limits = Limits(wall_s=8, memory_mb=128)
+        grown = "x = [b'%d' % i * (8 << 20) for i in range(60)]\nimport time; time.sleep(9)"
         assert backend.run(ExecRequest("python", grown, limits=limits)).status == "memory_limit"
         assert backend.run(ExecRequest("python", "print(1")).status == "nonzero_exit"
         found = backend.capabilities()

@@ -98,6 +98,16 @@ def test_a_killed_program_is_gone_and_the_box_goes_on(backend: Backend) -> None:
         box.run(ExecRequest("python", "print(1)"))
 
 
+def test_closing_a_box_under_a_running_program_ends_both(backend: Backend) -> None:
+    box = backend.create(Limits())
+    running = box.start(ExecRequest("python", "", driver="import time; time.sleep(9)"))
+    started = time.monotonic()
+    box.close()
+    with pytest.raises(BoxLost):
+        running.wait()
+    assert time.monotonic() - started < 3
+
+
 def test_a_supervisor_that_dies_is_our_failure_and_the_slot_is_free_again(backend: Backend) -> None:
     import psutil
 
