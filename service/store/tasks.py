@@ -128,7 +128,7 @@ def page(db: ReadSession, filters: Filters, pager: Pager, *, holdout: bool, newe
     else:
         question = question.order_by(Task.id)
         question = question if after is None else question.where(Task.id > after[0])
-    rows = [Listed(*row) for row in db.execute(question).tuples()]
+    rows = [Listed(row[0], row[1], row[2]) for row in db.execute(question)]
     return pager.page(rows, lambda row: [row.task.id])
 
 
