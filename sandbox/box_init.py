@@ -25,12 +25,13 @@ from typing import Any
 
 if __package__:
     from sandbox.box_files import collect, empty_folder
-    from sandbox.box_processes import census, forget_ipc, kill_all, libc, proportional
+    from sandbox.box_processes import census, detached, forget_ipc, kill_all, libc, proportional
 else:  # in a box: this folder is not on the path of an isolated start
     sys.path.insert(0, os.path.dirname(sys.argv[0]))
     from box_files import collect, empty_folder  # type: ignore[import-not-found, no-redef]
     from box_processes import (  # type: ignore[import-not-found, no-redef]
         census,
+        detached,
         forget_ipc,
         kill_all,
         libc,
@@ -166,6 +167,7 @@ def _lay(box: Box, control: Any, command: dict[str, Any], fds: list[int]) -> Non
         kill_all()
         forget_ipc()
         for place in box.places:
+            _open_again(box, place)
             empty_folder(place)
     for path, content, mode in command["files"]:
         folder = os.path.dirname(path)
@@ -175,6 +177,11 @@ def _lay(box: Box, control: Any, command: dict[str, Any], fds: list[int]) -> Non
         with open(fd, "wb") as file:
             file.write(content)
     answer(control, '{"event": "laid"}')
+
+
+def _open_again(box: Box, place: str) -> None:
+    """A program owns its folders and may have closed them to us."""
+    os.chmod(place, 0o755 if place == box.work else 0o1777)
 
 
 def _exec(box: Box, control: Any, command: dict[str, Any], fds: list[int]) -> None:
@@ -256,6 +263,7 @@ def _collect(box: Box, control: Any, command: dict[str, Any], fds: list[int]) ->
     import json
 
     kill_all()
+    _open_again(box, box.work)
     for item in collect(box.work, command["paths"], command["file_bytes"], command["total_bytes"]):
         path, size, content, refused = item
         encoded = None if content is None else base64.b64encode(content).decode()
@@ -346,10 +354,11 @@ def _measure(box: Box) -> str:
 
 
 def _files_in_memory(box: Box) -> int:
+    """Pages of files that are in no process's resident size."""
     if os.getpid() != 1:
         return 0
     found = [os.statvfs(place) for place in box.places]
-    return sum((item.f_blocks - item.f_bfree) * item.f_frsize for item in found)
+    return sum((item.f_blocks - item.f_bfree) * item.f_frsize for item in found) + detached()
 
 
 if __name__ == "__main__":

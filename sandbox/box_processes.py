@@ -43,6 +43,34 @@ def proportional(resident: int) -> int:
     return min(total, resident) if total else resident
 
 
+def detached() -> int:
+    """Bytes of memory files and of System V segments that nobody has attached."""
+    files: dict[int, int] = {}
+    for pid in others():
+        try:
+            names = os.listdir(f"/proc/{pid}/fd")
+        except OSError:
+            continue
+        for name in names:
+            path = f"/proc/{pid}/fd/{name}"
+            try:
+                if os.readlink(path).startswith("/memfd:"):
+                    found = os.stat(path)
+                    files[found.st_ino] = found.st_blocks * 512
+            except OSError:
+                continue
+    return sum(files.values()) + _unattached()
+
+
+def _unattached() -> int:
+    try:
+        with open("/proc/sysvipc/shm", "rb") as file:
+            rows = [row.split() for row in file.read().splitlines()[1:]]
+    except OSError:
+        return 0
+    return sum(int(row[14]) for row in rows if row[6] == b"0")
+
+
 def others() -> list[int]:
     """Every process of the namespace but us, or every descendant where we have no namespace."""
     me = os.getpid()

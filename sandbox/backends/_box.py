@@ -141,6 +141,8 @@ class SupervisedBox:
         if request.driver is not None and language.name != "python":
             raise BadRequest("driver", "runs python only")
         laid = check_request(request, language.main)
+        if sum(-(-len(content) // 4096) + 1 for content in laid.values()) * 4096 > request.limits.disk_mb << 20:
+            raise BadRequest("files", f"do not fit into limits.disk_mb = {request.limits.disk_mb} with the code")
         return Plan(request, language, laid, check_fetch(request.fetch), check_args(request.args))
 
     def _offer(self, language: Language) -> None:

@@ -21,6 +21,7 @@ FAMILIES = (16, 17, 38, 40)
 
 SAME_EVERYWHERE = (
     *range(425, 434),  # io_uring_setup, _enter, _register, open_tree, move_mount, fsopen, fsconfig, fsmount, fspick
+    438,  # pidfd_getfd
     442,  # mount_setattr
     443,  # quotactl_fd
     467,  # open_tree_attr
@@ -39,9 +40,13 @@ AARCH64 = (
     *(112, 104, 217, 218, 219, 97, 241, 264, 265),  # clock_settime, kexec_load, keys, unshare, perf, handles
     *(268, 270, 271, 272, 273, 294, 280, 282),  # setns, process_vm_*, kcmp, finit_module, kexec_file, bpf, userfaultfd
 )
+OWN_ONLY_X86_64 = {302: (0,), 144: (0,), 142: (0,), 314: (0,), 141: (0, 1)}
+OWN_ONLY_AARCH64 = {261: (0,), 119: (0,), 118: (0,), 274: (0,), 140: (0, 1)}
+"""prlimit64, sched_setscheduler, sched_setparam, sched_setattr, setpriority, and their arguments that must be 0, which
+means the caller itself: process 1 has the same uid, and a CPU limit set on it would end it with our own signal."""
 MACHINES = {
-    "x86_64": (0xC000003E, X86_64, 41, 56),
-    "aarch64": (0xC00000B7, AARCH64, 198, 220),
+    "x86_64": (0xC000003E, X86_64, OWN_ONLY_X86_64, 41, 56),
+    "aarch64": (0xC00000B7, AARCH64, OWN_ONLY_AARCH64, 198, 220),
 }
 CLONE3 = 435
 
@@ -55,13 +60,18 @@ def program(machine: str | None = None) -> bytes | None:
     known = MACHINES.get(machine or platform.machine())
     if known is None:
         return None
-    audit_arch, denied, socket_nr, clone_nr = known
+    audit_arch, denied, own_only, socket_nr, clone_nr = known
     refuse = _step(RETURN, REFUSE | errno.EPERM)
     steps = [_step(LOAD, ARCH), _step(EQUAL, audit_arch, 1, 0), refuse, _step(LOAD, NR)]
     steps += [_step(AT_LEAST, X32_BIT, 0, 1), refuse]
     for number in sorted((*denied, *SAME_EVERYWHERE)):
         steps += [_step(EQUAL, number, 0, 1), refuse]
     steps += [_step(EQUAL, CLONE3, 0, 1), _step(RETURN, REFUSE | errno.ENOSYS)]
+    for number, arguments in own_only.items():
+        block = []
+        for argument in arguments:
+            block += [_step(LOAD, ARG0 + 8 * argument), _step(EQUAL, 0, 1, 0), refuse]
+        steps += [_step(EQUAL, number, 0, len(block) + 1), *block, _step(RETURN, ALLOW)]
     # Each block is skipped whole unless the number matches; arguments are read as their low 32 bits.
     steps += [_step(EQUAL, clone_nr, 0, 4), _step(LOAD, ARG0), _step(ANY_BIT, NAMESPACE_FLAGS, 0, 1), refuse]
     steps += [_step(RETURN, ALLOW)]

@@ -8,11 +8,13 @@ import pytest
 from sandbox.contract import Backend, BadRequest, BoxLost, ExecRequest, Limits, UnsupportedLanguage
 
 LEAVE = """
-import ctypes, os, socket, subprocess, sys
-for place in ("/box", "/tmp", "/dev/shm", "/run/box"):
+import ctypes, os, subprocess
+os.mkdir("own"); os.chdir("own")
+for place in ("/tmp", "/dev/shm", "/run/box", "/box"):
     os.makedirs(place + "/left/behind")
     open(place + "/.hidden", "w").close()
     os.chmod(place + "/left", 0)
+    if place in ("/box", "/run/box"): os.chmod(place, 0)
 for _ in range(1500):
     os.mkdir("deep"); os.chdir("deep")
 shm = ctypes.CDLL(None).shmget(4711, 4096, 0o1666)
@@ -218,6 +220,42 @@ left, right = socket.socketpair()
     if platform.machine() != "x86_64":
         pytest.skip("the numbers of this test are those of x86_64: run it on such a machine")
     assert backend.run(ExecRequest("python", code)).stdout == "True True True True True "
+
+
+def test_the_supervisor_cannot_be_limited_slowed_or_written_by_a_program(backend: Backend) -> None:
+    code = """
+import os, resource
+def refused(call, *args):
+    try:
+        call(*args)
+    except OSError:
+        return True
+print(refused(resource.prlimit, 1, resource.RLIMIT_CPU, (0, 0)), end=" ")
+print(refused(os.setpriority, os.PRIO_PROCESS, 1, 19), refused(os.setpriority, os.PRIO_USER, 0, 19), end=" ")
+print(refused(os.sched_setscheduler, 1, os.SCHED_IDLE, os.sched_param(0)), end=" ")
+print(refused(open, "/proc/1/oom_score_adj", "w"), refused(os.listdir, "/proc/1/fd"), end=" ")
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)); os.nice(1)
+"""
+    result = backend.run(ExecRequest("python", code))
+    assert (result.status, result.stdout) == ("ok", "True " * 6), result.stderr
+
+
+def test_memory_files_count_where_nobody_maps_them(backend: Backend) -> None:
+    code = """
+import os
+files = [os.memfd_create("m") for _ in range(12)]
+for fd in files:
+    for _ in range(16): os.write(fd, b"m" * (1 << 20))
+print("ESCAPED")
+"""
+    result = backend.run(ExecRequest("python", code + "import time; time.sleep(2)", limits=Limits(memory_mb=64)))
+    assert result.status == "memory_limit"
+
+
+def test_files_that_do_not_fit_are_refused_before_anything_runs(backend: Backend) -> None:
+    with pytest.raises(BadRequest) as caught:
+        backend.run(ExecRequest("python", "", {"big.txt": "x" * (2 << 20)}, limits=Limits(disk_mb=1)))
+    assert caught.value.field == "files"
 
 
 def test_a_uid_of_its_own_for_each_slot_where_we_are_root(grouped: Backend) -> None:
