@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import func, insert, select, tuple_
+from sqlalchemy import func, select, tuple_
 
-from service.store.ids import new_id
-from service.store.session import ReadSession, WriteSession
-from service.store.tables import Exposure, TaskVersion
+from service.store.session import ReadSession
+from service.store.tables import TaskVersion
 
 
 class TaskKey(NamedTuple):
@@ -49,23 +48,6 @@ def shown(db: ReadSession, keys: Sequence[TaskKey]) -> dict[TaskKey, Shown]:
         for task_id, version, prompt, tools, limits in db.execute(query.where(_among(part))):
             found[TaskKey(task_id, version)] = Shown(prompt, tools or [], limits)
     return found
-
-
-def expose(db: WriteSession, keys: Sequence[TaskKey], *, actor: str, surface: str, now: Any) -> None:
-    """Record that these holdout tasks were read."""
-    rows = [
-        {
-            "id": new_id("exp"),
-            "task_id": key.task_id,
-            "version": key.version,
-            "actor": actor,
-            "surface": surface,
-            "created_at": now,
-        }
-        for key in keys
-    ]
-    if rows:
-        db.execute(insert(Exposure), rows)
 
 
 def _among(keys: Sequence[TaskKey]) -> Any:

@@ -5,7 +5,7 @@ raises the problem.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -72,6 +72,16 @@ def complete(db: WriteSession, lease_id: str, items: Sequence[Completion], *, ac
     work.count()
     leases.close_when_done(db, lease_id)
     return Completed(results, None)
+
+
+def unsettled(db: WriteSession, lease_id: str, wanted: Collection[int]) -> dict[int, OrdinalRecord]:
+    """Those of these ordinals that this lease has not acknowledged before. Holds the stream until the end."""
+    stream = streams.for_update(db, leases.get(db, lease_id).stream_id)
+    return {
+        ordinal: row
+        for ordinal, row in ordinals.some(db, stream.id, wanted).items()
+        if row.state != OrdinalState.COMPLETED or row.lease_id != lease_id
+    }
 
 
 class _Work:

@@ -8,19 +8,19 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from service.errors import LeaseExpired, LeaseSuperseded, Problem, StaleConsumer
-from service.store import leases, ordinals, streams
+from service.store import exposure, leases, ordinals, streams
 from service.store.leases import LeaseRecord
 from service.store.session import WriteSession
 from service.store.streams import StreamRecord
 from service.stream.acknowledge import hand_back
 from service.stream.serving import Ask, Leased, Serving
-from service.words import LeaseState, OrdinalState, ShortReason
+from service.words import LeaseState, OrdinalState, ShortReason, Split
 
 SOON_S = 1.0
 
 
-def lease(db: WriteSession, stream_id: str, ask: Ask, now: datetime) -> Leased:
-    """Hand out up to `ask.n` groups in the caller's transaction.
+def lease(db: WriteSession, stream_id: str, ask: Ask, *, actor: str, now: datetime) -> Leased:
+    """Hand out up to `ask.n` groups in the caller's transaction. Each holdout task that is shown is an exposure.
 
     Raises:
         NotFound: there is no such stream.
@@ -35,7 +35,11 @@ def lease(db: WriteSession, stream_id: str, ask: Ask, now: datetime) -> Leased:
     served = Serving(db, stream, ask)
     served.again()
     served.anew()
-    return served.written(now)
+    leased = served.written(now)
+    if stream.split == Split.HOLDOUT:
+        for record in leased.items:
+            exposure.record(db, record.task_id, record.task_version, actor=actor, surface="stream.lease")
+    return leased
 
 
 def extend(db: WriteSession, lease_id: str, now: datetime) -> datetime:

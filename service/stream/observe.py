@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from service.store import difficulty as rows
 from service.store import ordinals, streams
-from service.store.attempts import Recorded
 from service.store.difficulty import Judged
 from service.store.jobs import clock
 from service.store.session import ReadSession, WriteSession
@@ -26,17 +25,13 @@ class _Lineage(NamedTuple):
     newest: int | None
 
 
-def attempts_recorded(db: WriteSession, recorded: Sequence[Recorded]) -> None:
-    """Take freshly recorded attempts as evidence."""
-    verdicts(db, [item.verdict.id for item in recorded], clock(db))
-
-
-def verdicts(db: WriteSession, verdict_ids: Collection[str], now: datetime) -> None:
+def observe(db: WriteSession, verdict_ids: Collection[str], now: datetime | None = None) -> None:
     """Take these verdicts, already written in this transaction, as evidence; each counts once for ever.
 
     An attempt of a stream's group moves that stream's lineage, another one the lineage of its policy's name. Inline
     tasks, replays, our own failures, splits eval and holdout, and attempts without a policy move nothing.
     """
+    now = now or clock(db)
     found = list(rows.judged(db, verdict_ids).values())
     groups = _groups(db, found)
     grouped = sorted({ref.stream_id for ref in groups.values()})

@@ -37,4 +37,4 @@ def turns(weights: Mapping[str, float], credit: Mapping[str, float], n: int) -> 
         chosen = min(ready, key=lambda name: (1 - slack - owed[name]) / share[name])
         owed[chosen] -= 1
         order.append(chosen)
-    return Turns(tuple(order), dict(credit) | {name: round(value, 12) for name, value in owed.items()})
+    return Turns(tuple(order), {**credit, **owed})  # not rounded: a cut must not change the order
