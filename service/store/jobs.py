@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, func, or_, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.errors import FieldError, Invalid, NotFound
@@ -120,7 +120,9 @@ def file(
     }
     dialect = postgresql if db.get_bind().dialect.name == "postgresql" else sqlite
     statement = dialect.insert(Job).on_conflict_do_nothing(
-        index_elements=["kind", "dedup_key"], index_where=Job.status.in_([JobStatus.QUEUED, JobStatus.RUNNING])
+        index_elements=["kind", "dedup_key"],
+        # The index's own words: PostgreSQL does not recognise its predicate in a prepared statement's parameters.
+        index_where=text("status IN ('queued', 'running')"),
     )
     made: str | None = db.scalar(statement.returning(Job.id), row)
     if made is None:

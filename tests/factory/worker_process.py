@@ -1,5 +1,6 @@
 """A real worker process with kinds of jobs that only tests need. Run as a script; settings come from the environment."""
 
+import logging
 import os
 import signal
 import sys
@@ -57,4 +58,5 @@ def outage(work: Work) -> Steps:
 HANDLERS = {"test.count": count, "test.poison": poison, "test.broken": broken, "test.outage": outage}
 
 if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(name)s %(message)s")
     sys.exit(run_worker(Settings(), HANDLERS))
