@@ -209,9 +209,14 @@ def _full_code(gold: Gold, peeled: Sequence[str], params: Mapping[str, Any]) -> 
         return "too_complex", "parser"
     except Malformed:
         return "wrong", "parser"
-    if code != comparison.UNKNOWN:
-        return code, "parser"
-    return ("ok" if symbolic.equal(gold.text, joined) else "wrong"), "math_verify"
+    return (code, "parser") if code != comparison.UNKNOWN else (_symbolic_code(gold, joined), "math_verify")
+
+
+def _symbolic_code(gold: Gold, joined: str) -> str:
+    try:
+        return "ok" if symbolic.equal(gold.text, joined) else "wrong"
+    except TooComplex:
+        return "too_complex"
 
 
 def _finding(code: str, found: _Found, tier: str) -> Finding:

@@ -28,12 +28,12 @@ reference_schema: Mapping[str, Any] = {
 def lint(reference: Mapping[str, Any], params: Mapping[str, Any]) -> Sequence[str]:
     if found := blank_answers(reference):
         return found
-    gold = quantity.gold_of(answers_of(reference)[0], params)
+    gold = _gold(reference, params)
     return ["the answer is not one number"] if gold is None else quantity.faults(gold, params)
 
 
 def relate(a: Mapping[str, Any], b: Mapping[str, Any], params: Mapping[str, Any]) -> Relation:
-    first, second = (quantity.gold_of(answers_of(side)[0], params) for side in (a, b))
+    first, second = (_gold(side, params) for side in (a, b))
     if first is None or second is None:
         return "compatible"
     if quantity.compare(first, second, {**params, "abs_tol": 0, "rel_tol": 0}) == "ok":
@@ -54,10 +54,16 @@ def verify(response: Response, reference: Mapping[str, Any], params: Mapping[str
         return Finding(Outcome.FORMAT_ERROR, "no_answer", "the answer slot is missing or empty")
     if answer.slot == "raw" and params.get("slot", "auto") == "auto" and not quantity.is_number(answer.text, locale):
         return Finding(Outcome.FORMAT_ERROR, "no_answer", "no slot and no number")
-    gold = quantity.gold_of(answers_of(reference)[0], params)
+    gold = _gold(reference, params)
     if gold is None:
         raise ValueError("the reference passed its lint and is no number")
     return _judged(answer, gold, params)
+
+
+def _gold(reference: Mapping[str, Any], params: Mapping[str, Any]) -> Number | None:
+    """The gold; a JSON number is read as JSON, a text as the task's locale says."""
+    answer = reference["answer"]
+    return quantity.gold_of(answers_of(reference)[0], params if isinstance(answer, str) else {})
 
 
 def _judged(answer: slots.Answer, gold: Number, params: Mapping[str, Any]) -> Finding:

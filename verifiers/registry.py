@@ -37,16 +37,19 @@ class Checked(NamedTuple):
     reference_hash: str
 
 
+_POINTERS = {"params": ("/verifier/params", "bad_params"), "reference": ("/reference", "bad_reference")}
 _KEPT = 20_000
 _kept: dict[tuple[str, str, str], tuple[Fault, ...]] = {}
 
 
 def checked(name: str, params: Mapping[str, Any], reference: Mapping[str, Any]) -> Checked:
     """`check_task` of a known verifier. Pure, so the answer is kept by hash and a repeated task costs microseconds."""
-    try:
-        params_json, reference_json = canonical_json(params), canonical_json(reference)
-    except (TypeError, ValueError, RecursionError) as error:
-        return Checked((Fault("/reference", "bad_reference", f"must be plain JSON: {type(error).__name__}"),), "", "")
+    params_json, reference_json = _plain(params), _plain(reference)
+    if params_json is None or reference_json is None:
+        pointer, code = _POINTERS["params" if params_json is None else "reference"]
+        return Checked(
+            (Fault(pointer, code, "must be plain JSON, without NaN, infinities or lone surrogates"),), "", ""
+        )
     key = (name, _sha256(params_json), _sha256(reference_json))
     if (found := _kept.get(key)) is None:
         found = _check(name, params_json, reference_json)
@@ -56,14 +59,20 @@ def checked(name: str, params: Mapping[str, Any], reference: Mapping[str, Any]) 
     return Checked(found, key[1], key[2])
 
 
+def _plain(value: Mapping[str, Any]) -> str | None:
+    try:
+        return canonical_json(value)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _check(name: str, params_json: str, reference_json: str) -> tuple[Fault, ...]:
     verifier, params, reference = VERIFIERS[name], json.loads(params_json), json.loads(reference_json)
-    found = _schema_faults(name, "params", params, "/verifier/params", "bad_params")
-    found += _schema_faults(name, "reference", reference, "/reference", "bad_reference")
+    found = _schema_faults(name, "params", params) + _schema_faults(name, "reference", reference)
     if found:
         return tuple(found)
     found = [
@@ -82,7 +91,8 @@ def _lint_fault(message: str) -> Fault:
     return Fault(pointer, "bad_params" if pointer.startswith("/verifier/params") else "bad_reference", rest)
 
 
-def _schema_faults(name: str, which: str, value: Any, pointer: str, code: str) -> list[Fault]:
+def _schema_faults(name: str, which: str, value: Any) -> list[Fault]:
+    pointer, code = _POINTERS[which]
     found = []
     for error in _validator(name, which).iter_errors(value):
         path = "".join(f"/{_escaped(part)}" for part in error.absolute_path)
