@@ -2,10 +2,15 @@
 only, no imports of ours. Everything of the program is dead when these run.
 """
 
+from __future__ import annotations
+
 import os
 import stat
 import time
-from collections.abc import Iterator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # costs more than everything else here
+    from collections.abc import Iterator
 
 
 def empty_folder(path: str) -> None:

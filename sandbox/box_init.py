@@ -12,6 +12,8 @@ inherited. Outside a namespace (the unisolated backend) it is a sub-reaper and k
 Imports are few because each costs milliseconds per box: json alone would add ten.
 """
 
+from __future__ import annotations
+
 import _signal  # type: ignore[import-not-found]  # `signal` would add its enums to every start
 import _socket
 import fcntl
@@ -21,7 +23,6 @@ import resource
 import select
 import sys
 import time
-from typing import Any
 
 if __package__:
     from sandbox.box_files import collect, empty_folder
@@ -37,6 +38,10 @@ else:  # in a box: this folder is not on the path of an isolated start
         libc,
         proportional,
     )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` costs more than everything else here
+    from typing import Any
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NAME = 4, 36, 15
 POLL_S = 0.02
@@ -79,7 +84,7 @@ def main(control_fd: int) -> None:
     os.set_blocking(wake_write, False)
     _signal.signal(_signal.SIGCHLD, lambda *_: None)
     _signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-    setup, _ = read_frame(control)
+    setup = read_frame(control).command
     box, root = Box(setup), setup["root"]
     answer(control, '{"event": "ready"}')
     poller = select.poll()
@@ -110,7 +115,15 @@ def _become_init() -> None:
 # ── the wire ──
 
 
-def read_frame(control: Any) -> tuple[dict[str, Any], list[int]]:
+class Frame:
+    """One command, and the descriptors that came with it."""
+
+    def __init__(self, command: dict[str, Any], fds: list[int]) -> None:
+        self.command = command
+        self.fds = fds
+
+
+def read_frame(control: Any) -> Frame:
     """One command and the descriptors that came with it. The end of the socket is the end of the box."""
     head, fds = b"", []
     while len(head) < 4:
@@ -128,7 +141,7 @@ def read_frame(control: Any) -> tuple[dict[str, Any], list[int]]:
             _leave()
         body += data
     # Both ends are ours and of one interpreter version; nothing a candidate wrote is ever unmarshalled.
-    return marshal.loads(body), fds  # noqa: S302
+    return Frame(marshal.loads(body), fds)  # noqa: S302
 
 
 def answer(control: Any, text: str) -> None:
@@ -148,7 +161,8 @@ def _leave() -> None:
 
 
 def _obey(box: Box, control: Any) -> None:
-    command, fds = read_frame(control)
+    frame = read_frame(control)
+    command, fds = frame.command, frame.fds
     try:
         _COMMANDS[command["do"]](box, control, command, fds)
     except OSError as error:
@@ -307,7 +321,7 @@ def _end(box: Box, control: Any) -> None:
     """The main process has ended or must: nothing else of the program lives on."""
     if box.measured:
         _measure(box)  # a last look: a program may end faster than it is measured
-        box.peak_processes = max(box.peak_processes, census()[0] + (box.status is not None))
+        box.peak_processes = max(box.peak_processes, census().tasks + (box.status is not None))
     ended = box.status
     kill_all()
     free = [os.statvfs(place) for place in box.places]
@@ -332,13 +346,14 @@ def _measure(box: Box) -> str:
     """Measure the box; the name of the limit that is exceeded, else an empty text."""
     limits = box.limits
     for place in box.places:
-        found = os.statvfs(place)
-        box.peak_inodes = max(box.peak_inodes, found.f_files - found.f_ffree)
+        space = os.statvfs(place)
+        box.peak_inodes = max(box.peak_inodes, space.f_files - space.f_ffree)
     if box.peak_inodes > INODES and os.getpid() == 1:
         return "inodes"
     if not box.measured:
         return ""
-    tasks, memory, cpu = census()
+    found = census()
+    tasks, memory, cpu = found.tasks, found.memory, found.cpu_s
     box.peak_processes = max(box.peak_processes, tasks)
     files = _files_in_memory(box)
     if memory + files > limits["memory"]:

@@ -14,7 +14,16 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def census() -> tuple[int, int, float]:
+class Census:
+    """Tasks (threads too), resident bytes and CPU seconds of living processes."""
+
+    def __init__(self, tasks: int, memory: int, cpu_s: float) -> None:
+        self.tasks = tasks
+        self.memory = memory
+        self.cpu_s = cpu_s
+
+
+def census() -> Census:
     """Tasks, resident bytes and CPU seconds of every process of the box but ourselves."""
     tasks = memory = ticks = 0
     for pid in others():
@@ -26,7 +35,7 @@ def census() -> tuple[int, int, float]:
         ticks += sum(int(field) for field in fields[11:15])
         tasks += int(fields[17])
         memory += int(fields[21]) * PAGE
-    return tasks, memory, ticks / TICKS
+    return Census(tasks, memory, ticks / TICKS)
 
 
 def proportional(resident: int) -> int:
