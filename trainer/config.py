@@ -45,7 +45,6 @@ class StreamConfig:
     url: str = "http://127.0.0.1:8700"
     key_env: str = "TASKMILL_KEY"
     name: str = ""
-    split: str = "train"
     policy: Mapping[str, Any] = field(default_factory=lambda: {"kind": "signal"})
     patience_s: float = 180.0
 
@@ -241,7 +240,7 @@ def _override(data: dict[str, Any], override: str) -> None:
 
 def _build(cls: type, data: object, where: str) -> Any:
     if not isinstance(data, Mapping):
-        raise ConfigError(f"{where or 'the file'}: must be a table")
+        raise ConfigError(f"{where.rstrip('.') or 'the file'}: must be a table")
     hints = typing.get_type_hints(cls)
     fields = {f.name: f for f in dataclasses.fields(cls)}
     for key in data:
@@ -296,7 +295,6 @@ def _rules(config: Config) -> Iterator[tuple[str, str, bool]]:
     model, rollout, correction = config.model, config.rollout, config.algo.importance
     yield "model.dim", "must be an even multiple of model.heads", model.dim % (2 * model.heads) == 0
     yield "stream.domains", "name at least one domain and its weight", bool(config.stream.domains)
-    yield "stream.split", "a training stream draws from the split train alone", config.stream.split == "train"
     yield "rollout.group_size", "a group of one has no baseline", rollout.group_size > 1
     yield "rollout.min_valid", "must not exceed rollout.group_size", config.min_valid <= rollout.group_size
     yield "algo.clip", "must hold two numbers", len(config.algo.clip) == 2

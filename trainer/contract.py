@@ -1,7 +1,7 @@
 """What the parts of the trainer exchange: frozen records, and the protocols of stream and engine."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 Message = Mapping[str, Any]
@@ -34,6 +34,15 @@ class Item:
     domain: str
     prompt: Sequence[Message]
     group_size: int
+    tries: int = 1
+
+    def as_attempt(self, attempt: int) -> "Item":
+        """The group as the trainer counts its tries, from 0, whatever number of times it was served.
+
+        Work that a crash makes it do again is the same work: under the same group id it is judged and counted once.
+        """
+        head = self.group_id.removesuffix(f".{self.tries}")
+        return self if head == self.group_id else replace(self, group_id=f"{head}.{attempt + 1}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from taskmill_client import Client, TaskmillError
-from taskmill_client.errors import ApiError, StaleConsumer
+from taskmill_client.errors import Conflict, NotFound, StaleConsumer
 
 JOIN_S = 10.0
 
@@ -69,7 +69,7 @@ class Heartbeat:
                 self._client.leases.extend(lease_id)
             except StaleConsumer:
                 self.superseded.set()
-            except ApiError:
+            except (Conflict, NotFound):
                 # Lost: its ordinals are served again, and whoever acknowledges them learns it there.
                 self.lost += 1
                 with self._lock:

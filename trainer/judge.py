@@ -61,7 +61,7 @@ def _item(answer: Answer, attribution: Attribution) -> VerifyItem:
 
 
 def _verdict(found: VerdictOut) -> Verdict:
-    if "problem" in found:
+    if found.get("problem"):
         # Refused by the service: not the response's fault, so no number stands for it.
         return Verdict("", "verifier_error", None)
     return Verdict(found["id"], found["outcome"], found["reward"])

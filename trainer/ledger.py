@@ -16,6 +16,7 @@ class Ledger:
     """
 
     run_id: str
+    eval_run_id: str
     stream: str
     snapshot: str
     step: int = 0

@@ -118,7 +118,7 @@ class Loop:
                 groups = self._generate(items)
             self._parts.notice("generated")
             with clock("verify"):
-                groups = self._parts.stream.verify(groups, self._attribution("train"))
+                groups = self._parts.stream.verify(groups, self._attribution(self._ledger.run_id))
             self._parts.notice("verified")
             ready += [group for group in groups if group.valid >= self._config.min_valid]
             self._hand_back([group.item for group in groups if group.valid < self._config.min_valid])
@@ -151,14 +151,18 @@ class Loop:
 
     def _generate(self, items: Sequence[Item]) -> list[Group]:
         rollout, requests = self._config.rollout, []
-        for item in items:
-            ids, attempt = prompt_ids(item.prompt), self._ledger.tries.get(item.ordinal, 0)
+        attempts = [self._ledger.tries.get(item.ordinal, 0) for item in items]
+        for item, attempt in zip(items, attempts, strict=True):
+            ids = prompt_ids(item.prompt)
             requests += [
                 Request(ids, sample_seed(self._config.run.seed, item.ordinal, attempt, index))
                 for index in range(item.group_size)
             ]
         samples = iter(self._parts.engine.generate(requests, rollout.temperature, rollout.max_new_tokens))
-        return [Group(item, tuple(next(samples) for _ in range(item.group_size))) for item in items]
+        return [
+            Group(item.as_attempt(attempt), tuple(next(samples) for _ in range(item.group_size)))
+            for item, attempt in zip(items, attempts, strict=True)
+        ]
 
     def _hand_back(self, items: Sequence[Item]) -> None:
         if items:
@@ -167,9 +171,8 @@ class Loop:
             self._ledger.count("released", len(items))
             self._parts.stream.release(items, "too_few_valid")
 
-    def _attribution(self, kind: str) -> Attribution:
-        run = self._ledger.run_id if kind == "train" else f"{self._ledger.run_id}:{kind}"
-        return Attribution(self._config.stream_name, self._ledger.policy_version, run)
+    def _attribution(self, run_id: str) -> Attribution:
+        return Attribution(self._config.stream_name, self._ledger.policy_version, run_id)
 
     # --- checkpoints
 
@@ -220,7 +223,7 @@ class Loop:
 
     def evaluate(self, phase: str) -> dict[str, float]:
         """Judge the suite and note the pass rates in the ledger under `phase`."""
-        scores = self._parts.evaluator.run(self._parts.engine, self._attribution("eval"))
+        scores = self._parts.evaluator.run(self._parts.engine, self._attribution(self._ledger.eval_run_id))
         self._ledger.evals[phase] = scores.avg
         if phase in ("sft", "final"):
             self._ledger.passes[phase] = scores.passes

@@ -141,7 +141,7 @@ def _surrogate(given: LossInput, algo: AlgoConfig) -> tuple[Tensor, Tensor, Tens
         moved = (given.logp.exp() - given.behaviour.exp()).detach()
         low, high = (a < 0) & (moved < -DPPO_GATE), (a > 0) & (moved > DPPO_GATE)
         gap = given.logp - given.behaviour
-        return -(~(low | high)) * gap.exp() * a + DPPO_PULL * gap.square(), low, high
+        return -(~(low | high) * gap.exp() * a) + DPPO_PULL * gap.square(), low, high
     ratio = _ratio(given, algo)
     low, high = (a < 0) & (ratio < 1 - algo.clip[0]), (a > 0) & (ratio > 1 + algo.clip[1])
     if algo.clip_mode == "cispo":

@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from taskmill_client import Client, Patience
+from taskmill_client import Client, Patience, TaskmillError
 
 from trainer import checkpoint
 from trainer.batching import Pair
@@ -68,11 +68,13 @@ def train(config: Config, key: str, *, resume: bool = False, report: Report = la
     with Client(config.stream.url, key, patience=patience) as client:
         stream = ServiceStream(client, config, f"{config.run.name}:{uuid.uuid4().hex[:12]}")
         try:
-            ledger = start.ledger if start else None
-            run_id = ledger.run_id if ledger else _new_run(client, config, stream)
-            sinks: list[Sink] = [ServiceSink(client, run_id)]
+            known = start.ledger if start else None
+            runs = Runs(known.run_id, known.eval_run_id) if known else _new_runs(client, config, stream)
+            sinks: list[Sink] = [ServiceSink(client, runs.train)]
             tasks = ServiceTasks(client, config, out)
-            return run_phases(config, stream, tasks, sinks, run_id, start, report=report)
+            summary = run_phases(config, stream, tasks, sinks, runs, start, report=report)
+            _end(client, runs.eval, summary)
+            return summary
         finally:
             stream.close()
 
@@ -108,15 +110,28 @@ def _changed(old: Mapping[str, Any], config: Config) -> list[str]:
     ]
 
 
-def _new_run(client: Client, config: Config, stream: ServiceStream) -> str:
+class Runs(NamedTuple):
+    """The service's records of this training: attempts of the second move no difficulty."""
+
+    train: str
+    eval: str
+
+
+def _new_runs(client: Client, config: Config, stream: ServiceStream) -> Runs:
     if stream.started:
         # A run of this name crashed before its first checkpoint: fence it off, so that its leases come first.
         stream.restore(stream.token())
-    described = config.as_dict() | {"code": version("taskmill")}
-    run = client.runs.create(
-        config.run.name, policy=config.stream_name, kind="train", stream_id=stream.identity, config=described
-    )
-    return run["id"]
+    name, policy, described = config.run.name, config.stream_name, config.as_dict() | {"code": version("taskmill")}
+    found = client.runs.create(name, policy=policy, kind="train", stream_id=stream.identity, config=described)
+    judged = client.runs.create(f"{name}-eval", policy=policy, kind="eval", config={"train_run": found["id"]})
+    return Runs(found["id"], judged["id"])
+
+
+def _end(client: Client, run_id: str, summary: Mapping[str, Any]) -> None:
+    try:
+        client.runs.log(run_id, [], status="done", summary=summary["eval"])
+    except TaskmillError:
+        return  # the training is done and written down; its record in the service is not worth failing for
 
 
 def run_phases(
@@ -124,7 +139,7 @@ def run_phases(
     stream: TaskStream,
     tasks: TaskSource,
     sinks: list[Sink],
-    run_id: str,
+    runs: Runs,
     start: checkpoint.State | None,
     *,
     report: Report = lambda step: None,
@@ -133,7 +148,7 @@ def run_phases(
     """Cold start, RL and evaluations on the given parts; the summary. `notice` hears of every crash point."""
     out = Path(config.run.out_dir)
     model = make_model(config)
-    ledger = start.ledger if start else Ledger(run_id, stream.identity, stream.snapshot)
+    ledger = start.ledger if start else Ledger(runs.train, runs.eval, stream.identity, stream.snapshot)
     if ledger.snapshot != stream.snapshot:
         raise TrainerError(f"the stream's data set changed: {ledger.snapshot} at the checkpoint, now {stream.snapshot}")
     all_sinks = [JsonlSink(out / "metrics.jsonl", after_step=ledger.step if start else -1), *sinks]

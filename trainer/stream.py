@@ -34,7 +34,7 @@ class ServiceStream:
             policy=config.stream.policy,
             group_size=config.rollout.group_size,
             seed=config.run.seed,
-            split=config.stream.split,
+            split="train",  # no other split may be trained on
             # Leases stay open until the checkpoint that holds their step, so that many versions may lie between.
             max_lag=config.ckpt.every + 1,
         )
@@ -66,8 +66,17 @@ class ServiceStream:
         lease_id = str(answer["lease_id"])
         self._heartbeat.hold(lease_id, answer["ttl_s"] or DEFAULT_TTL_S, [i["ordinal"] for i in answer["items"]])
         return [
-            Item(i["ordinal"], i["group_id"], lease_id, i["ref"], i["domain"], i["prompt"], i["group_size"])
-            for i in answer["items"]
+            Item(
+                ordinal=row["ordinal"],
+                group_id=row["group_id"],
+                lease_id=lease_id,
+                ref=row["ref"],
+                domain=row["domain"],
+                prompt=row["prompt"],
+                group_size=row["group_size"],
+                tries=row["tries"],
+            )
+            for row in answer["items"]
         ]
 
     def verify(self, groups: Sequence[Group], attribution: Attribution) -> list[Group]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tests.trainer.offline import FileStream, ToyTasks, reversals
 from trainer.config import Config, parse
-from trainer.run import _start, run_phases
+from trainer.run import Runs, _start, run_phases
 
-DIED = 77
+DIED, RUNS = 77, Runs("run_train", "run_eval")
 
 
 def config(folder: Path, **tables: dict[str, object]) -> Config:
@@ -41,7 +41,7 @@ def run(folder: Path, point: str, occurrence: int, resume: bool, broken: int = 0
     start = _start(resolved, Path(resolved.run.out_dir), resume)
     stream = FileStream(folder / "stream.json", tasks, 4, f"consumer-{uuid.uuid4().hex}", broken)
     source = ToyTasks(tasks[:40], reversals(30, 2))
-    run_phases(resolved, stream, source, [], "run_offline", start, notice=notice)
+    run_phases(resolved, stream, source, [], RUNS, start, notice=notice)
 
 
 if __name__ == "__main__":

@@ -78,19 +78,20 @@ class FileStream:
         for row in rows:
             row |= {"state": "leased", "lease": lease_id, "served": row["served"] + 1}
         self._write(state)
-        return [self._item(row["ordinal"], lease_id) for row in sorted(rows, key=lambda row: row["ordinal"])]
+        ordered = sorted(rows, key=lambda row: row["ordinal"])
+        return [self._item(row["ordinal"], lease_id, row["served"]) for row in ordered]
 
-    def _item(self, ordinal: int, lease_id: str) -> Item:
+    def _item(self, ordinal: int, lease_id: str, tries: int) -> Item:
         place = random.Random(ordinal).randrange(len(self._tasks))
         prompt = _message(self._tasks[place].prompt)
-        return Item(ordinal, f"group-{ordinal}", lease_id, f"tm:{place}:1", "toy", prompt, self._size)
+        return Item(ordinal, f"g.{ordinal}.{tries}", lease_id, f"tm:{place}:1", "toy", prompt, self._size, tries)
 
     def verify(self, groups: Sequence[Group], attribution: Attribution) -> list[Group]:
         state = self.state()
         judged = []
         for group in groups:
             text = [decode(sample.ids) for sample in group.samples]
-            key = hashlib.sha256(json.dumps([group.item.ordinal, text, asdict(attribution)]).encode()).hexdigest()
+            key = hashlib.sha256(json.dumps([group.item.group_id, text, asdict(attribution)]).encode()).hexdigest()
             if key not in state["verdicts"]:
                 first = not any(v["ordinal"] == group.item.ordinal for v in state["verdicts"].values())
                 rows = [self._judge(group.item.ref, answer) for answer in text]

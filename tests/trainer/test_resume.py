@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.trainer.crashing_run import DIED, config, run
+from tests.trainer.crashing_run import DIED, RUNS, config, run
 from tests.trainer.offline import FileStream, ToyTasks, reversals
 from trainer import checkpoint
 from trainer.contract import Superseded, TrainerError
@@ -139,7 +139,7 @@ def test_two_trainers_on_one_stream_the_older_stops(tmp_path: Path) -> None:
             new.restore(json.dumps([]))
 
     with pytest.raises(Superseded):
-        run_phases(resolved, old, source, [], "run_offline", start, notice=takeover)
+        run_phases(resolved, old, source, [], RUNS, start, notice=takeover)
     assert not [row for row in old.state()["ordinals"] if row["state"] == "completed"]
 
 
@@ -166,7 +166,7 @@ def test_an_expired_lease_is_acknowledged_under_its_next_one(tmp_path: Path, uni
         if name == "stepped" and steps[name] == 2:
             stream.expire_leases()
 
-    run_phases(resolved, stream, ToyTasks(tasks[:40], reversals(30, 2)), [], "run", start, notice=expire_once)
+    run_phases(resolved, stream, ToyTasks(tasks[:40], reversals(30, 2)), [], RUNS, start, notice=expire_once)
     done = [row for row in stream.state()["ordinals"] if row["state"] == "completed"]
     assert len(done) == 48
     assert all(row["acks"] == 1 for row in done)
