@@ -35,6 +35,16 @@ NAME_FIELD_UP_TO = 32 * MIB
 """A task that is too large is still read up to here, to name the field that makes it so."""
 
 
+def route_template(scope: Scope) -> str:
+    """The template of the matched route: a label per path would never end.
+
+    A route of an included router knows its own path only, so the prefix of the version is put back.
+    """
+    template: str = getattr(scope.get("route"), "path", "unmatched")
+    versioned = scope["path"].startswith("/v1/") and template.startswith("/") and not template.startswith("/v1/")
+    return f"/v1{template}" if versioned else template
+
+
 def body_limit(path: str) -> int | None:
     """The most bytes a body of this route may have; None for streamed ones, which check each line."""
     if path in UNBUFFERED:
@@ -77,7 +87,7 @@ class RequestContext:
                 self._note(scope, status, time.perf_counter() - start)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", "unmatched")  # the template: a label per path would never end
+        route = route_template(scope)
         self.requests.labels(scope["method"], route, status).inc()
         self.seconds.labels(scope["method"], route).observe(seconds)
         if route not in {"/livez", "/readyz", "/metrics"}:

@@ -102,8 +102,9 @@ class Import:
 
     def _take(self, line: bytes) -> None:
         self._line += 1
-        if self._skipping:
+        if self._skipping or len(line) > MAX_LINE_BYTES:
             self._skipping = False
+            self._counts["lines"] += 1
             self._fail(TooLarge(f"a line has at most {MAX_LINE_BYTES} bytes"))
         elif not line.strip():
             self._line -= 1  # a blank line is no line: it has no answer either
