@@ -5,7 +5,7 @@ Names are those of the trainer: `reward/mean`, `reward/{domain}/mean`, `outcome/
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from service.dashboard.charts.area import area
@@ -53,7 +53,7 @@ SHAPES = (
 
 def panels(metrics: Mapping[str, Points], step_href: StepHref) -> list[Panel]:
     """The curated figures that have data."""
-    found = []
+    found: list[Panel] = []
     for shape in SHAPES:
         series = _series(shape, metrics)
         if not series:
@@ -83,13 +83,19 @@ def at_step(metrics: Mapping[str, Points], step: int) -> list[tuple[str, float]]
     return [(name, value) for name in sorted(metrics) for at, value in metrics[name] if at == step]
 
 
-def headline(metrics: Mapping[str, Points]) -> Points:
-    """The curve that stands for a run in a list: held-out pass rate, else reward."""
+def headline(names: Iterable[str]) -> str | None:
+    """The name of the curve that stands for a run in a list: reward, else a pass rate, else a loss."""
     for pattern in (re.compile(r"reward/mean|reward_mean"), re.compile(r"eval/.+"), re.compile(r".*loss")):
-        for name in sorted(metrics):
+        for name in sorted(names):
             if pattern.fullmatch(name):
-                return metrics[name]
-    return ()
+                return name
+    return None
+
+
+def rank(name: str) -> int:
+    """The place of a curve on the page: that of its section, those of none last."""
+    owner = _owner(name)
+    return SHAPES.index(owner) if owner else len(SHAPES)
 
 
 def _series(shape: Shape, metrics: Mapping[str, Points]) -> list[Series]:

@@ -1,9 +1,9 @@
 """Training and evaluation runs: the list, and one run's curves, live while it runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -22,6 +22,16 @@ from service.store.tables import Run
 from service.words import RunStatus
 
 PAGE = 50
+MOST_POINTS = 60_000
+"""Points that one page draws; the curves beyond it are named, each with a link that draws it."""
+
+
+class Loaded(NamedTuple):
+    """Curves by name in the order of their steps, and the names of those that were left out."""
+
+    metrics: Mapping[str, curves.Points]
+    left_out: Sequence[str]
+
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
@@ -46,9 +56,10 @@ def run_page(
 ) -> Response:
     with store.reading() as db:
         run = runs.get(db, run_id)
-        metrics = points(db, run_id)
+        loaded = points(db, run_id, q)
     href = partial(_step_href, request, run_id)
-    context = _shown(request, run, metrics, step) | {"q": q, "others": curves.others(metrics, href, q)}
+    context = _shown(request, run, loaded.metrics, step)
+    context |= {"q": q, "others": curves.others(loaded.metrics, href, q), "left_out": loaded.left_out}
     return render(request, "run.html", context)
 
 
@@ -56,7 +67,7 @@ def run_page(
 def run_part(request: Request, viewer: Reader, store: StoreHandle, run_id: str, step: int | None = None) -> Response:
     with store.reading() as db:
         run = runs.get(db, run_id)
-        metrics = points(db, run_id)
+        metrics = points(db, run_id).metrics
     return render(request, "run_part.html", _shown(request, run, metrics, step))
 
 
@@ -67,19 +78,28 @@ def run_live(request: Request, viewer: Reader, store: StoreHandle, run_id: str) 
         return JSONResponse({"mark": _mark(run), "live": run.status == RunStatus.RUNNING, "step": run.last_step})
 
 
-def points(db: ReadSession, run_id: str) -> Mapping[str, curves.Points]:
-    """Every curve of a run, by name, in the order of its steps."""
-    found: dict[str, list[tuple[int, float]]] = {}
-    for point in runs.metrics(db, run_id):
-        found.setdefault(point.name, []).append((point.step, point.value))
-    return found
+def points(db: ReadSession, run_id: str, wanted: str = "") -> Loaded:
+    """The curves of a run, those asked for by a part of their name first, as many as a page can hold."""
+    counts = runs.curves(db, run_id)
+    names = sorted(counts, key=lambda name: (not (wanted and wanted.lower() in name.lower()), curves.rank(name), name))
+    total = 0
+    kept: list[str] = []
+    for name in names:
+        total += counts[name]
+        if kept and total > MOST_POINTS:
+            break
+        kept.append(name)
+    found: dict[str, list[tuple[int, float]]] = {name: [] for name in kept}
+    for point in runs.points(db, run_id, kept, None, 2 * MOST_POINTS) if kept else []:
+        found[point.name].append((point.step, point.value))
+    return Loaded(found, names[len(kept) :])
 
 
 def summaries(db: ReadSession, found: list[Run]) -> list[dict[str, Any]]:
     """Rows of the list of runs, each with the curve that stands for it."""
     rows = []
     for run in found:
-        curve = curves.headline(points(db, run.id))
+        curve = _headline(db, run.id)
         label = f"{run.name}: reward {curve[0][1]:.3f} to {curve[-1][1]:.3f}" if curve else run.name
         rows.append(
             {
@@ -95,6 +115,13 @@ def summaries(db: ReadSession, found: list[Run]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _headline(db: ReadSession, run_id: str) -> curves.Points:
+    name = curves.headline(runs.curves(db, run_id))
+    if name is None:
+        return ()
+    return [(point.step, point.value) for point in runs.points(db, run_id, [name], None, MOST_POINTS)]
 
 
 def _shown(request: Request, run: Run, metrics: Mapping[str, curves.Points], step: int | None) -> dict[str, Any]:

@@ -6,12 +6,10 @@ from fastapi import APIRouter, Form
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from service.actions.curate import change_status
 from service.dashboard.guard import GuardedRoute
 from service.dashboard.urls import page_url
 from service.dashboard.viewers import Curator, OwnForm, StoreHandle
-from service.errors import GatesMissing
-from service.store import receipts, tasks
-from service.store.required_gates import current_key
 from service.words import Scope, TaskStatus
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
@@ -27,13 +25,6 @@ def move_task(
     reason: Annotated[str, Form(min_length=1, max_length=1000)],
 ) -> Response:
     with store.writing() as db:
-        task = tasks.get(db, task_id, holdout=viewer.may(Scope.HOLDOUT_READ))
-        key = None
-        if to is TaskStatus.ACTIVE:
-            standing = receipts.standing(db, task)
-            if standing.missing or standing.failed:
-                unmet = ", ".join([*standing.missing, *standing.failed])
-                raise GatesMissing(f"The task cannot be active: it lacks a current pass of {unmet}.")
-            key = current_key(task.task_type, task.verifier)
-        tasks.move(db, task, to, actor=viewer.key_id, reason=reason.strip(), receipts_key=key)
+        holdout = viewer.may(Scope.HOLDOUT_READ)
+        change_status(db, task_id, to, actor=viewer.key_id, reason=reason.strip(), holdout=holdout)
     return RedirectResponse(page_url(request, f"/tasks/{task_id}"), 303)

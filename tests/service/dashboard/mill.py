@@ -1,18 +1,19 @@
 """A mill with work in it: tasks in every status, receipts, attempts, runs, jobs and a worker."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from service.store import gating, jobs, workers
+from service.store import attempts, gating, jobs, runs, workers
 from service.store.admission import admit, prepare
 from service.store.drafts import CandidateDraft
 from service.store.gating import Settled
 from service.store.required_gates import GATE_VERSIONS
 from service.store.session import Store
 from service.store.splits import SplitRule
-from service.words import JobStatus, TaskStatus
+from service.words import JobStatus, RunStatus, TaskStatus
+from verifiers.contract import Cost, Outcome, Verdict
 
 RULE = SplitRule(b"s" * 32, 0.0, 0.0)
 FAMILIES = ("math.arithmetic", "math.modular", "math.comparison", "text.reversal", "text.counting", "code.sorting")
@@ -144,12 +145,92 @@ def receipt(gate: str, result: str) -> dict[str, Any]:
     }
 
 
-def outcomes(n: int, seed: int = 3) -> Sequence[str]:
-    """Outcomes as a half-trained policy earns them."""
-    draw = random.Random(seed)
-    words = ("verified", "failed", "format_error", "candidate_error", "candidate_limit", "sandbox_error")
-    return draw.choices(words, weights=(45, 30, 14, 5, 3, 3), k=n)
+OUTCOMES = (Outcome.VERIFIED, Outcome.FAILED, Outcome.FORMAT_ERROR, Outcome.CANDIDATE_ERROR, Outcome.SANDBOX_ERROR)
+REWARDS = {Outcome.VERIFIED: 1.0, Outcome.FORMAT_ERROR: -1.0, Outcome.SANDBOX_ERROR: None}
 
 
-def now() -> datetime:
-    return datetime.now(UTC)
+def train(store: Store, tasks: Sequence[str], *, steps: int = 24) -> list[str]:
+    """Two runs with curves, the first still running, and groups of attempts at the tasks; the ids of the runs."""
+    draw = random.Random(5)
+    moment = datetime.now(UTC)
+    with store.writing() as db:
+        made = [
+            runs.create(
+                db, name=name, kind="train", policy="tiny", stream_id=None, config={"lr": 1e-3}, actor="cli", now=moment
+            ).id
+            for name in ("demo <grpo>", "demo sft")
+        ]
+    for run_id in made:
+        post(store, run_id, _curves(steps, draw))
+    post(store, made[1], {"sft/loss": [(steps, 0.4)]}, status="done")
+    _attempt(store, tasks, made[0], draw)
+    return made
+
+
+def post(store: Store, run_id: str, points: Mapping[str, Sequence[tuple[int, float]]], status: str = "running") -> None:
+    """Post points as a trainer does."""
+    found = [runs.Point(step, name, value) for name, curve in points.items() for step, value in curve]
+    with store.writing() as db:
+        now = datetime.now(UTC)
+        runs.add_points(db, run_id, found, now)
+        last = max(point.step for point in found)
+        runs.move(db, run_id, last_step=last, status=RunStatus(status), summary=None, now=now)
+
+
+def _curves(steps: int, draw: random.Random) -> dict[str, list[tuple[int, float]]]:
+    found: dict[str, list[tuple[int, float]]] = {}
+    for step in range(steps):
+        passed = 0.15 + 0.55 * step / steps
+        values = {
+            "reward/mean": passed - 0.2 + draw.gauss(0, 0.03),
+            "group/effective_share": 0.4 + 0.3 * step / steps,
+            "outcome/verified_frac": passed,
+            "outcome/format_error_frac": 0.15 * (1 - passed),
+            "outcome/failed_frac": 0.84 * (1 - passed),
+            "outcome/sandbox_error_frac": 0.01 * (1 - passed),
+            "optim/loss": 2 - passed + draw.gauss(0, 0.05),
+            "policy/entropy": 1.4 - step / steps,
+            "perf/tokens_per_s": 8000 + draw.gauss(0, 200),
+            "time/gen_s": 0.4 + 0.1 * draw.random(),
+        }
+        values |= {f"reward/{name}/mean": min(1.0, passed * (0.5 + 0.2 * i)) for i, name in enumerate(FAMILIES)}
+        if step % 8 == 0:
+            values |= {"eval/heldout/avg@4": passed - 0.05}
+        for name, value in values.items():
+            found.setdefault(name, []).append((step, value))
+    return found
+
+
+def _attempt(store: Store, tasks: Sequence[str], run_id: str, draw: random.Random) -> None:
+    with store.reading() as db:
+        found = attempts.judgeable(db, [(task_id, 1) for task_id in tasks[:12]], holdout=True)
+    judged = []
+    for number, task in enumerate(found.values()):
+        for _ in range(4):
+            outcome = draw.choices(OUTCOMES, weights=(45, 30, 14, 8, 3))[0]
+            about = attempts.About(
+                task, None, f"I think {number}. {HOSTILE}", "tiny", number, run_id, f"group-{number}", 12
+            )
+            judged.append((about, _verdict(outcome, number)))
+    with store.writing() as db:
+        attempts.record(db, judged, actor="cli")
+
+
+def _verdict(outcome: Outcome, number: int) -> Verdict:
+    return Verdict(
+        outcome=outcome,
+        reward=REWARDS.get(outcome, 0.0),
+        process=None,
+        code="ok" if outcome is Outcome.VERIFIED else "wrong",
+        detail="compared as text",
+        extracted=str(number),
+        normal_form=None,
+        tier=None,
+        trust=None,
+        verifier="exact",
+        verifier_version="1",
+        fingerprint="f" * 64,
+        image=None,
+        seed=0,
+        cost=Cost(0.1, 1.5, 0.2),
+    )

@@ -46,5 +46,6 @@ def test_the_values_of_a_step_are_those_of_that_step() -> None:
 
 
 def test_a_run_is_known_by_its_reward() -> None:
-    assert curves.headline(METRICS) == METRICS["reward/mean"]
-    assert curves.headline({}) == ()
+    assert curves.headline(METRICS) == "reward/mean"
+    assert curves.headline({"optim/loss": 3}) == "optim/loss"
+    assert curves.headline(()) is None
