@@ -9,7 +9,7 @@ from sqlalchemy import func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.store.session import ReadSession, WriteSession
-from service.store.tables import Attempt, Difficulty, Task, VerdictRow
+from service.store.tables import Attempt, Difficulty, Run, Task, VerdictRow
 from service.words import Split
 
 
@@ -65,6 +65,7 @@ class Judged(NamedTuple):
     reward: float | None
     observed: bool
     replay: bool
+    evaluation: bool
 
 
 def identities(db: ReadSession, task_ids: Collection[str]) -> dict[str, Identity]:
@@ -141,12 +142,14 @@ def _judged(db: ReadSession, condition: Any) -> list[Judged]:
             VerdictRow.reward,
             VerdictRow.observed,
             VerdictRow.replay_of,
+            Run.kind,
         )
         .join(Attempt, Attempt.id == VerdictRow.attempt_id)
+        .outerjoin(Run, Run.id == Attempt.run_id)
         .where(condition)
         .order_by(VerdictRow.id)
     )
-    return [Judged(*row[:9], row[9] is not None) for row in db.execute(query)]
+    return [Judged(*row[:9], row[9] is not None, row[10] == "eval") for row in db.execute(query)]
 
 
 def _values(record: DifficultyRecord) -> Mapping[str, Any]:

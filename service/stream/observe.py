@@ -29,7 +29,8 @@ def observe(db: WriteSession, verdict_ids: Collection[str], now: datetime | None
     """Take these verdicts, already written in this transaction, as evidence; each counts once for ever.
 
     An attempt of a stream's group moves that stream's lineage, another one the lineage of its policy's name. Inline
-    tasks, replays, our own failures, splits eval and holdout, and attempts without a policy move nothing.
+    tasks, replays, our own failures, splits eval and holdout, evaluation runs and attempts without a policy move
+    nothing.
     """
     now = now or clock(db)
     found = list(rows.judged(db, verdict_ids).values())
@@ -70,8 +71,9 @@ def evidence_of(row: Judged) -> Evidence:
 
 
 def is_evidence(row: Judged) -> bool:
-    """Whether a verdict says something about its task: a valid outcome of a stored task, not a replay."""
-    return row.task_id is not None and row.reward is not None and Outcome(row.outcome).valid and not row.replay
+    """Whether a verdict moves difficulty: a valid outcome of a stored task, no replay, no part of an evaluation run."""
+    valid = row.reward is not None and Outcome(row.outcome).valid
+    return valid and row.task_id is not None and not row.replay and not row.evaluation
 
 
 def _groups(db: ReadSession, found: Sequence[Judged]) -> dict[str, GroupRef]:
