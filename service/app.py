@@ -29,7 +29,9 @@ from service.api import (
 )
 from service.api.dependencies import Services
 from service.api.readiness import Readiness
+from service.dashboard.router import router as dashboard
 from service.middleware import BodyLimit, RequestContext
+from service.dashboard.router import router as dashboard
 from service.settings import Settings
 from service.store.session import Store
 from verifiers.engine import Engine
@@ -82,6 +84,8 @@ def create_app(settings: Settings, store: Store, engine: Engine, sandbox: Backen
         app.include_router(resource.router, prefix="/v1")
     app.include_router(health.router)
     app.include_router(problem_pages.router)
+    app.include_router(dashboard)
+    app.include_router(dashboard)
     app.add_middleware(BodyLimit)
     app.add_middleware(RequestContext, registry=registry)
     return app

@@ -61,7 +61,7 @@ class JobList(BaseModel):
 
 
 @router.post(
-    "/v1/jobs",
+    "/jobs",
     operation_id="jobs_create",
     status_code=202,
     response_model=JobOut,
@@ -74,10 +74,10 @@ def create(body: JobIn, caller: Curator, store: StoreHandle, once: OnceHandle) -
             return again
         job_id = jobs.file(db, body.kind, body.params, actor=caller.key_id)
         answer = JobOut.model_validate(jobs.get(db, job_id))
-        return once.keep(db, 202, answer, {"Location": f"/v1/jobs/{job_id}"})
+        return once.keep(db, 202, answer, {"Location": f"/jobs/{job_id}"})
 
 
-@router.get("/v1/jobs", operation_id="jobs_list", responses=problems(BadCursor, Invalid))
+@router.get("/jobs", operation_id="jobs_list", responses=problems(BadCursor, Invalid))
 def listing(
     caller: Reader,
     services: ServicesHandle,
@@ -96,7 +96,7 @@ def listing(
         return JobList(items=[JobOut.model_validate(job) for job in page.items], next=page.next)
 
 
-@router.get("/v1/jobs/{job_id}", operation_id="jobs_get", responses=problems(NotFound))
+@router.get("/jobs/{job_id}", operation_id="jobs_get", responses=problems(NotFound))
 def get(job_id: JobId, caller: Reader, store: StoreHandle) -> JobOut:
     """One job."""
     with store.reading() as db:
@@ -104,7 +104,7 @@ def get(job_id: JobId, caller: Reader, store: StoreHandle) -> JobOut:
 
 
 @router.post(
-    "/v1/jobs/{job_id}:cancel",
+    "/jobs/{job_id}:cancel",
     operation_id="jobs_cancel",
     status_code=202,
     response_model=JobOut,

@@ -39,7 +39,7 @@ def up(
 
 def _run(settings: "Settings", demo: bool, once: bool, seed: int) -> int:
     from service.store.migrate import upgrade
-    from taskmill.admin_key import ensure_admin_key
+    from taskmill.admin_key import ensure_admin_key, sign_in_link
     from taskmill.supervisor import Supervisor
 
     upgrade(settings.sqlalchemy_url)
@@ -53,7 +53,7 @@ def _run(settings: "Settings", demo: bool, once: bool, seed: int) -> int:
 
             code = run_demo(service.url, key_file.read_text().strip(), settings.data, seed)
         if not once:
-            typer.echo(f"Dashboard: {service.url}/  Ctrl-C ends it.")
+            typer.echo(f"Dashboard: {sign_in_link(settings, service.url)}  (opens once; Ctrl-C ends the service)")
             service.wait()
         if service.failure:
             typer.echo(service.failure, err=True)
