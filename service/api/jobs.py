@@ -74,7 +74,7 @@ def create(body: JobIn, caller: Curator, store: StoreHandle, once: OnceHandle) -
             return again
         job_id = jobs.file(db, body.kind, body.params, actor=caller.key_id)
         answer = JobOut.model_validate(jobs.get(db, job_id))
-        return once.keep(db, 202, answer, {"Location": f"/jobs/{job_id}"})
+        return once.keep(db, 202, answer, {"Location": f"/v1/jobs/{job_id}"})
 
 
 @router.get("/jobs", operation_id="jobs_list", responses=problems(BadCursor, Invalid))
