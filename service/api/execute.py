@@ -19,6 +19,8 @@ router = APIRouter(tags=["execute"])
 class ExecuteIn(Strict):
     """`files` and `fetch` are paths relative to the work directory, which is cwd and HOME."""
 
+    any_text = frozenset(("code", "stdin", "files", "args", "fetch"))
+
     language: Annotated[str, Field(min_length=1, max_length=32)]
     code: str
     files: Annotated[dict[str, str], Field(max_length=64)] = {}

@@ -1,11 +1,11 @@
 """API keys: make one (its secret is shown once), list, revoke."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter
 from fastapi.responses import Response
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field, field_validator
 
 from service.api.dependencies import Admin, ServicesHandle, StoreHandle, problems
 from service.api.ids import KeyId
@@ -23,6 +23,13 @@ class KeyIn(Strict):
     name: Annotated[str, Field(min_length=1, max_length=120)]
     scopes: Annotated[list[Scope], Field(min_length=1)]
     expires_at: AwareDatetime | None = None
+
+    @field_validator("expires_at")
+    @classmethod
+    def _later(cls, value: datetime | None) -> datetime | None:
+        if value is not None and value <= datetime.now(UTC):
+            raise ValueError("must lie in the future")
+        return value
 
 
 class KeyOut(BaseModel):

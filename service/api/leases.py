@@ -43,6 +43,8 @@ class Nothing(Strict):
 class CompletionIn(Strict):
     """One group: at most one of `verdict_ids`, `rewards` (null: that rollout was void) and `responses` to be judged."""
 
+    any_text = frozenset(("responses",))
+
     ordinal: Count
     verdict_ids: Annotated[list[Annotated[str, Field(max_length=40)]], Field(max_length=LARGEST_GROUP)] | None = None
     rewards: Annotated[list[float | None], Field(max_length=LARGEST_GROUP)] | None = None
@@ -68,6 +70,7 @@ class CompletionIn(Strict):
 
 
 class CompleteIn(Strict):
+    any_text = frozenset(("items",))  # each item names its own
     items: Annotated[list[CompletionIn], Field(max_length=LARGEST_LEASE)]
 
 

@@ -1,5 +1,7 @@
 """Every exception of a request becomes a problem here, and nowhere else."""
 
+import ast
+
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -61,6 +63,8 @@ async def _problem(request: Request, error: Exception) -> Response:
 async def _validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     found = list(error.errors())
+    if any(item["loc"][0] == "path" for item in found):
+        return answer(request, NotFound())  # ids match a strict pattern: what does not is the id of nothing
     if any(item["type"] == "json_invalid" for item in found):
         return answer(request, BadJson(str(found[0].get("ctx", {}).get("error", ""))))
     if any(item["type"] in {"model_attributes_type", "dict_type"} and len(item["loc"]) == 1 for item in found):
@@ -95,8 +99,16 @@ async def _language(request: Request, error: Exception) -> Response:
 
 async def _bad_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, BadRequest)
-    pointer = "/" + error.field.replace(".", "/")
-    return answer(request, Invalid(errors=[FieldError(pointer, "out_of_range", error.message)]))
+    return answer(request, Invalid(errors=[FieldError(_pointer(error.field), "out_of_range", error.message)]))
+
+
+def _pointer(field: str) -> str:
+    """The JSON pointer of a field as the sandbox names it: `limits.wall_s`, `args[1]`, `files['../a']`."""
+    name, bracket, place = field.partition("[")
+    pointer = "/" + name.replace(".", "/")
+    if not bracket:
+        return pointer
+    return f"{pointer}/{str(ast.literal_eval(place.removesuffix(']'))).replace('~', '~0').replace('/', '~1')}"
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

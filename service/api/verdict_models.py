@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, model_validator
 from service.actions.verify import Asked
 from service.errors import FieldError, Invalid
 from service.store.attempts import Recorded
-from service.store.drafts import Environment, Strict, TaskLimits, VerifierChoice
+from service.store.drafts import Environment, Part, Strict, TaskLimits, VerifierChoice
 from service.store.tables import VerdictRow
 
 
@@ -54,7 +54,7 @@ class VerdictOut(BaseModel):
     created_at: str
 
 
-class InlineTask(Strict):
+class InlineTask(Part):
     """A task that is judged and not stored as one."""
 
     verifier: VerifierChoice
@@ -63,7 +63,7 @@ class InlineTask(Strict):
     environment: Environment = Environment()
 
 
-class AttemptIn(Strict):
+class AttemptIn(Part):
     """Whose attempt it is. `policy` is a lineage, `policy_version` its step."""
 
     policy: Annotated[str, Field(max_length=120)] | None = None
@@ -75,6 +75,8 @@ class AttemptIn(Strict):
 
 class VerifyIn(Strict):
     """One response to judge: exactly one of `ref`, `task_id`, `task`, and one of `response`, `trajectory`."""
+
+    any_text = frozenset(("response", "trajectory"))
 
     id: Annotated[str, Field(max_length=200)] | None = None
     ref: Annotated[str, Field(max_length=80)] | None = None
@@ -130,7 +132,7 @@ class FailedItem(BaseModel):
     problem: dict[str, Any]
 
 
-class BatchIn(Strict):
+class BatchIn(Part):
     """Up to 1,024 requests to verify. Each is checked by itself, so that a bad one loses no other."""
 
     items: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1024)]

@@ -128,9 +128,9 @@ def verdict_row(attempt_id: str, verdict: Verdict, now: datetime, replay_of: str
         reward=verdict.reward,
         process=verdict.process,
         code=verdict.code,
-        detail=verdict.detail[:2000],
-        extracted=verdict.extracted[:4096] if verdict.extracted is not None else None,
-        normal_form=verdict.normal_form[:4096] if verdict.normal_form is not None else None,
+        detail=_storable(verdict.detail)[:2000],
+        extracted=_storable(verdict.extracted)[:4096] if verdict.extracted is not None else None,
+        normal_form=_storable(verdict.normal_form)[:4096] if verdict.normal_form is not None else None,
         tier=verdict.tier,
         trust=verdict.trust,
         verifier=verdict.verifier,
@@ -149,6 +149,11 @@ def verdict_row(attempt_id: str, verdict: Verdict, now: datetime, replay_of: str
         observed=False,
         created_at=now,
     )
+
+
+def _storable(text: str) -> str:
+    """What a response held may hold NUL and lone surrogates, which no database takes as text."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def _keep_evidence(db: WriteSession, verdicts: Sequence[Verdict]) -> None:

@@ -5,7 +5,7 @@ Every rule names its field. Unknown fields are errors; numbers are finite; text 
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -16,36 +16,58 @@ from service.words import Split
 MAX_PROMPT_BYTES = 8 * 2**20
 MAX_FILES = 4096
 MAX_FILE_BYTES = 16 * 2**20
+MAX_ERRORS = 100
+_NEVER = frozenset(("not_finite", "too_deep"))  # no JSON column takes these, whatever the field
 
 Domain = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)*$", max_length=120)]
 Tag = Annotated[str, StringConstraints(pattern=r"^[\w.:+/-]{1,64}$")]
 Answer = str | dict[str, Any]
 
 
-class Strict(BaseModel):
-    """An input model: unknown fields are an error."""
+class Part(BaseModel):
+    """A part of an input: unknown fields are an error. What it is part of is `Strict`, and checks its values."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_max_length=MAX_FILE_BYTES, allow_inf_nan=False)
 
 
-class Message(Strict):
+class Strict(Part):
+    """An input model: unknown fields, numbers that are not finite and text that cannot be stored are errors."""
+
+    any_text: ClassVar[frozenset[str]] = frozenset()
+    """Fields that may hold any text and integer, NUL too: what models and programs write is judged, not refused."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _storable(cls, value: Any) -> Any:
+        """Name every number that is not finite and every text that cannot be stored, wherever it stands."""
+        errors = [
+            FieldError(pointer, code, message)
+            for pointer, code, message in _unstorable(value)
+            if code in _NEVER or pointer.lstrip("/").partition("/")[0] not in cls.any_text
+        ]
+        if errors:
+            raise Invalid("The request holds values that cannot be stored.", errors=errors[:MAX_ERRORS])
+        return value
+
+
+class Message(Part):
     role: Literal["system", "user", "assistant", "tool"]
     content: str
 
 
-class VerifierChoice(Strict):
+class VerifierChoice(Part):
     name: Annotated[str, Field(max_length=64)]
     params: dict[str, Any] = {}
 
 
-class Environment(Strict):
+class Environment(Part):
     image: Annotated[str, Field(max_length=200)] = "python"
     files: Annotated[dict[str, str], Field(max_length=MAX_FILES)] = {}
     tools: Annotated[list[dict[str, Any]], Field(max_length=256)] = []
     network: Literal["none"] = "none"
 
 
-class TaskLimits(Strict):
+class TaskLimits(Part):
     """Limits of one program; ranges are the sandbox's."""
 
     wall_s: Annotated[float, Field(ge=RANGES["wall_s"][0], le=RANGES["wall_s"][1])] = 10
@@ -59,7 +81,7 @@ class TaskLimits(Strict):
         return Limits(**self.model_dump())
 
 
-class Source(Strict):
+class Source(Part):
     """Where the task comes from. A source without a licence is refused: nothing could ever be exported."""
 
     uri: Annotated[str, Field(min_length=1, max_length=2000)]
@@ -68,7 +90,7 @@ class Source(Strict):
     span: Annotated[str, Field(max_length=200)] | None = None
 
 
-class Parent(Strict):
+class Parent(Part):
     task_id: Annotated[str, Field(max_length=40)]
     version: Annotated[int, Field(ge=1)]
     op: Annotated[str, Field(min_length=1, max_length=120)]
@@ -96,15 +118,6 @@ class TaskDraft(Strict):
     tags: Annotated[list[Tag], Field(max_length=64)] = []
     split: Split | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _storable(cls, value: Any) -> Any:
-        """Name every number that is not finite and every text that cannot be stored, wherever it stands."""
-        errors = [FieldError(pointer, code, message) for pointer, code, message in _unstorable(value)]
-        if errors:
-            raise Invalid("The task holds values that cannot be stored.", errors=errors)
-        return value
-
     @model_validator(mode="after")
     def _prompt_size(self) -> "TaskDraft":
         size = sum(len(message.content.encode()) for message in self.prompt)
@@ -114,7 +127,7 @@ class TaskDraft(Strict):
         return self
 
 
-class Origin(Strict):
+class Origin(Part):
     """How a generator made the task: enough to make it again."""
 
     generator: Annotated[str, Field(max_length=120)]

@@ -1,8 +1,8 @@
 """Idempotency-Keys: the first request with a key does the work, every later one gets its answer.
 
 Short routes call `begin` and `answer` in the effect's own transaction: concurrent duplicates wait for the writer and
-then replay. Long routes (verify, execute) `begin` in a transaction of its own, which reserves the key for `lease_s`, and
-`answer` with what they record; a key whose first holder died is free again when that time is over.
+then replay. Long routes (verify, execute) `begin` in a transaction of its own, which reserves the key for `lease_s`,
+and `answer` with what they record; a key whose first holder died is free again when that time is over.
 """
 
 from datetime import UTC, datetime, timedelta

@@ -9,6 +9,7 @@ _lock = threading.Lock()
 _last = 0
 
 PATTERN = re.compile(r"[a-z]{2,5}_[0-9a-f]{32}")
+_VERSION = re.compile(r"[0-9]{1,9}")
 
 
 def new_id(prefix: str) -> str:
@@ -32,6 +33,6 @@ def parse_ref(ref: str) -> tuple[str, int] | None:
     """The task id and version of a reference, or None when the text is none."""
     scheme, _, rest = ref.partition(":")
     task_id, _, version = rest.rpartition(":")
-    if scheme != "tm" or not PATTERN.fullmatch(task_id) or not version.isdigit() or len(version) > 9:
+    if scheme != "tm" or not PATTERN.fullmatch(task_id) or not _VERSION.fullmatch(version):
         return None
     return task_id, int(version)
