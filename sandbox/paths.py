@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from sandbox.contract import BadRequest, ExecRequest
+from sandbox.contract import BadRequest, ExecRequest, Limits
 
 MOST_FILES = 4096
 """A repository as the environment of a task; a plain request has at most 64 (checked where requests enter)."""
@@ -98,3 +98,11 @@ def check_request(request: ExecRequest, main: str) -> dict[str, bytes]:
     if len(laid[main]) > TOTAL_BYTES or len(request.stdin) > TOTAL_BYTES:
         raise BadRequest("code" if len(laid[main]) > TOTAL_BYTES else "stdin", f"is longer than {TOTAL_BYTES} bytes")
     return laid
+
+
+def check_room(laid: Mapping[str, bytes], limits: Limits) -> None:
+    """Files take whole pages of the work directory, and its pages are memory."""
+    pages = sum(-(-len(content) // 4096) + 1 for content in laid.values())
+    for name in ("disk_mb", "memory_mb"):
+        if pages * 4096 > getattr(limits, name) << 20:
+            raise BadRequest("files", f"do not fit into limits.{name} = {getattr(limits, name)} with the code")

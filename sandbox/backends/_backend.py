@@ -1,5 +1,6 @@
 """What both backends share: slots, the thread that starts boxes, one program in a box of its own."""
 
+import contextlib
 import os
 import platform
 import threading
@@ -66,13 +67,15 @@ class BoxBackend:
         with self._lock:
             if self._closed:
                 raise SandboxUnavailable("the sandbox is closed")
-        name = self._image_name()
-        for _ in range(TRIES - 1):
-            try:
-                return self._box(limits, name)
-            except SandboxUnavailable:
-                continue
-        return self._box(limits, name)
+        name, slot = self._image_name(), self._slots.take()
+        try:
+            for _ in range(TRIES - 1):
+                with contextlib.suppress(SandboxUnavailable):
+                    return self._box(slot, limits, name)
+            return self._box(slot, limits, name)
+        except BaseException:
+            self._slots.give(slot, clean=True)
+            raise
 
     def run(self, request: ExecRequest) -> ExecResult:
         box = self.create(request.limits, request.image)
@@ -108,19 +111,13 @@ class BoxBackend:
 
     # ── one box ──
 
-    def _box(self, limits: Limits, image: str) -> SupervisedBox:
-        slot = self._slots.take()
-
+    def _box(self, slot: Slot, limits: Limits, image: str) -> SupervisedBox:
         def freed(box: SupervisedBox, clean: bool) -> None:
             self._boxes.discard(box)
             self._slots.give(slot, clean)
 
-        try:
-            housing = self._housing(slot)
-            box = SupervisedBox(housing, limits, self._spawn, self._offered, freed, slot.waited_s, image)
-        except BaseException:
-            self._slots.give(slot, clean=True)
-            raise
+        housing = self._housing(slot)
+        box = SupervisedBox(housing, limits, self._spawn, self._offered, freed, slot.waited_s, image)
         self._boxes.add(box)
         return box
 

@@ -26,7 +26,7 @@ from sandbox.contract import (
 )
 from sandbox.languages import PROBE_ANSWER, Language, known
 from sandbox.outcome import Observed, decide, evidence
-from sandbox.paths import check_args, check_fetch, check_request
+from sandbox.paths import check_args, check_fetch, check_request, check_room
 from sandbox.pump import Bounds, Ends, Pump, Seen
 from sandbox.rlimits import rlimits
 
@@ -141,8 +141,7 @@ class SupervisedBox:
         if request.driver is not None and language.name != "python":
             raise BadRequest("driver", "runs python only")
         laid = check_request(request, language.main)
-        if sum(-(-len(content) // 4096) + 1 for content in laid.values()) * 4096 > request.limits.disk_mb << 20:
-            raise BadRequest("files", f"do not fit into limits.disk_mb = {request.limits.disk_mb} with the code")
+        check_room(laid, request.limits)
         return Plan(request, language, laid, check_fetch(request.fetch), check_args(request.args))
 
     def _offer(self, language: Language) -> None:
@@ -203,6 +202,9 @@ class SupervisedBox:
                 if made.status != ExecStatus.OK:
                     break
             found = self._collect(cell, plan, phases)
+        except OSError as error:
+            self._drop_cell()
+            raise BoxLost(f"the machine could not serve the box: {error}") from error
         except BaseException:
             self._drop_cell()
             raise
