@@ -11,11 +11,14 @@ from service.dashboard.urls import page_url
 
 SHOWN = 12
 DIMENSIONS = ("status", "domain", "split", "verifier", "origin", "licence")
+NONE = "none"
+"""How the record names the tasks that lack the value; no filter asks for them."""
+WITHOUT = {"origin": "submitted", "licence": "none given"}
 OPEN = frozenset({"status", "domain"})
 
 
 class FacetRow(NamedTuple):
-    """One value with its number of tasks; following `href` chooses it, or drops it when it is chosen."""
+    """One value with its number of tasks; following `href` chooses it, or drops it when it is chosen; none: no filter."""
 
     name: str
     n: float
@@ -43,6 +46,7 @@ def facets(request: Request, record: Record, chosen: TaskFilter) -> list[Facet]:
         rows = []
         for one, n in list(counts.items())[:SHOWN]:
             target = chosen.having(**{name: "" if one == value else one})
-            rows.append(FacetRow(one, n, page_url(request, "/tasks", **target.chosen), one == value))
+            href = "" if one == NONE else page_url(request, "/tasks", **target.chosen)
+            rows.append(FacetRow(WITHOUT.get(name, one) if one == NONE else one, n, href, one == value))
         found.append(Facet(name, value, tuple(rows), max(0, len(counts) - SHOWN), name in OPEN or bool(value)))
     return found

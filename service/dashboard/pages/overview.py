@@ -12,6 +12,7 @@ from service.dashboard import needs
 from service.dashboard.charts.bars import Bar, Part, bars, stack
 from service.dashboard.charts.chart import Chart
 from service.dashboard.charts.funnel import Refusal, Stage, funnel
+from service.dashboard.charts.histogram import Bin, histogram
 from service.dashboard.guard import GuardedRoute
 from service.dashboard.number import Number
 from service.dashboard.outcomes import OUTCOME_TONES
@@ -68,6 +69,7 @@ def _context(request: Request, viewer: Reader, store: StoreHandle) -> dict[str, 
         "by_domain": _by_domain(request, record),
         "funnel": _funnel(request, record),
         "outcomes": _outcomes(outcomes),
+        "difficulty": difficulty(record),
         "runs": last,
     }
 
@@ -129,6 +131,19 @@ def _funnel(request: Request, record: Record) -> Chart:
 def _outcomes(outcomes: Mapping[str, float]) -> Chart:
     parts = [Part(one.replace("_", " "), outcomes[one], tone) for one, tone in OUTCOME_TONES.items() if one in outcomes]
     return stack(parts, noun="attempts", height=18)
+
+
+def difficulty(record: Record) -> Chart:
+    """Tasks by their estimated pass rate, over all domains, for the policy lineage with the most tasks measured."""
+    lineages = record.facet("difficulty").get("by_lineage", {})
+    sums: dict[str, list[int]] = {}
+    for lineage, domains in lineages.items():
+        columns = zip(*(found["pass_rate_histogram"]["counts"] for found in domains.values()), strict=True)
+        sums[lineage] = [sum(column) for column in columns]
+    lineage = max(sums, key=lambda name: sum(sums[name]), default="")
+    counts = sums.get(lineage, [])
+    bins = [Bin(f"{edge * 100 // len(counts)} %", n) for edge, n in enumerate(counts)]
+    return histogram(bins, title=f"Estimated pass rate for {lineage or 'a policy'}", noun="tasks", height=130)
 
 
 def _addressed(request: Request, need: needs.Need) -> dict[str, str]:

@@ -24,10 +24,12 @@ if (part) {
     if (!answer.ok) throw new Error(String(answer.status));
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const open = [...part.querySelectorAll("details")].map((one) => one.open);
+    const summary = [...part.querySelectorAll("summary")].indexOf(document.activeElement);
     const focused = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
     part.replaceChildren(...fresh.body.childNodes);
     part.querySelectorAll("details").forEach((one, index) => { one.open = open[index] ?? false; });
-    if (focused) part.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    if (summary >= 0) part.querySelectorAll("summary")[summary]?.focus({ preventScroll: true });
+    else if (focused) part.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   };
 
   const look = async () => {
@@ -37,7 +39,7 @@ if (part) {
       if (!answer.ok) throw new Error(String(answer.status));
       const found = await answer.json();
       failures = 0;
-      if (found.mark !== mark && !part.matches(":has(details[open] :focus)")) {
+      if (found.mark !== mark && !part.matches(":has(details[open] :focus:not(summary))")) {
         await swap();
         mark = found.mark;
       }

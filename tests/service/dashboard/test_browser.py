@@ -10,6 +10,7 @@ import pytest
 from conftest import Filled, Served, chromium
 from mill import post
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
@@ -74,7 +75,7 @@ def check(driver: webdriver.Chrome, served: Served) -> None:
 
 
 def wait(driver: webdriver.Chrome, condition: Callable[[webdriver.Chrome], object]) -> None:
-    WebDriverWait(driver, 15, 0.05).until(condition)
+    WebDriverWait(driver, 15, 0.05, [StaleElementReferenceException]).until(condition)
 
 
 def text_of(driver: webdriver.Chrome, selector: str) -> str:
@@ -129,16 +130,17 @@ def test_everything_works_without_scripts(browser: Open, served: Served, filled:
     driver.get(f"{served.url}/tasks")
     driver.find_element(By.NAME, "q").send_keys("Reverse the word")
     driver.find_element(By.CSS_SELECTOR, ".filters button").click()
-    assert "q=Reverse" in driver.current_url
+    wait(driver, lambda d: "q=Reverse" in d.current_url)
     driver.find_element(By.CSS_SELECTOR, "td a").click()
+    wait(driver, lambda d: d.find_elements(By.NAME, "reason"))
     driver.find_element(By.NAME, "reason").send_keys("found by hand")
     driver.find_element(By.CSS_SELECTOR, 'button[value="retired"]').click()
-    assert "retired" in text_of(driver, ".head")
+    wait(driver, lambda d: "retired" in text_of(d, ".head"))
     driver.find_element(By.LINK_TEXT, "Events").click()
-    assert "found by hand" in text_of(driver, "table")
+    wait(driver, lambda d: "found by hand" in text_of(d, "main"))
     driver.get(f"{served.url}/runs/{filled.runs[0]}")
     driver.find_element(By.LINK_TEXT, "refresh").click()
-    assert driver.find_elements(By.CSS_SELECTOR, "path.curve")
+    wait(driver, lambda d: d.find_elements(By.CSS_SELECTOR, "path.curve"))
     check(driver, served)
 
 
@@ -147,7 +149,7 @@ def test_a_mark_leads_to_its_rows_and_back_again(browser: Open, served: Served, 
     driver.get(served.link)
     driver.find_element(By.CSS_SELECTOR, "a.bar-row").click()
     wait(driver, lambda d: "domain=" in d.current_url)
-    assert driver.find_elements(By.CSS_SELECTOR, "td.prompt")
+    wait(driver, lambda d: d.find_elements(By.CSS_SELECTOR, "td.prompt"))
     driver.back()
     wait(driver, lambda d: d.find_elements(By.CSS_SELECTOR, ".funnel"))
     check(driver, served)
@@ -163,4 +165,4 @@ def test_a_theme_is_chosen_and_signing_out_ends_the_session(browser: Open, serve
     driver.find_element(By.XPATH, "//button[text()='Sign out']").click()
     wait(driver, lambda d: d.find_elements(By.NAME, "key"))
     driver.get(f"{served.url}/tasks")
-    assert "/login" in driver.current_url
+    wait(driver, lambda d: "/login" in d.current_url)
