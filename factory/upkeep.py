@@ -95,10 +95,12 @@ class Upkeep:
             workers.seen(db, self._worker, self._totals)
             lost = {} if self._settings.embedded else job_upkeep.hint_again(db, QUEUES)
             waiting_s = job_upkeep.oldest_wait_s(db, QUEUES)
+            # An embedded worker reads the database anyway: there only a pool that does nothing at all is stuck.
+            stuck = not self._settings.embedded or job_upkeep.running(db) == 0
         for ids, what in ((swept.requeued, "requeued"), (swept.dead, "dead")):
             for job_id in ids:
                 log.warning("job_%s id=%s", what, job_id)
-        if waiting_s > self._settings.job_rescue_s:
+        if stuck and waiting_s > self._settings.job_rescue_s:
             self._start_rescue(store)
         self._hint(lost)
         if waiting_s == 0:
@@ -126,7 +128,8 @@ class Upkeep:
                 self._fed[job_id] = now
 
     def _start_rescue(self, store: Store) -> None:
-        if self._settings.embedded or (self._rescue is not None and self._rescue.is_alive()):
+        """Take one job in this process: the broker has gone silent, or a child died holding the pool's lock."""
+        if self._rescue is not None and self._rescue.is_alive():
             return
         with store.writing() as db:
             found = jobs.claim_next(

@@ -102,19 +102,16 @@ class Package:
 
     def _written(self, kept: list[Definition], imports: list[str]) -> str:
         rest = [found for found in kept if not isinstance(found.node, ast.Import | ast.ImportFrom)]
-        # Modules that others import stand last in the alphabet only by chance: constants and what they call must
-        # come before what uses them at import time, so plain statements go by file, imported files first.
-        rest.sort(key=lambda found: (-self._imported(found.module), self._order[found.module], found.node.lineno))
+        # What runs at import time needs its names before it, so files go before the files that import them.
+        rest.sort(key=lambda found: (self._depth(found.module), self._order[found.module], found.node.lineno))
         head = "\n".join(imports) + "\n\n\n" if imports else ""
         return head + "\n\n\n".join(self.text(found) for found in rest) + "\n"
 
-    def _imported(self, module: str) -> int:
-        return sum(
-            self._home(other, node) == module
-            for other, tree in self.trees.items()
-            for node in tree.body
-            if isinstance(node, ast.ImportFrom)
-        )
+    def _depth(self, module: str, above: frozenset[str] = frozenset()) -> int:
+        """How long the longest chain of imports below a module is; circles are cut."""
+        below = {self._home(module, node) for node in self.trees[module].body if isinstance(node, ast.ImportFrom)}
+        seen = above | {module}
+        return max((1 + self._depth(other, seen) for other in below if other and other not in seen), default=0)
 
     def _home(self, module: str, node: ast.ImportFrom) -> str | None:
         """The module of this package that an import reads from; None for others'."""

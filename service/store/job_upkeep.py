@@ -86,10 +86,10 @@ def oldest_wait_s(db: ReadSession, queues: Sequence[Queue]) -> float:
     return 0.0 if oldest is None else max(0.0, (clock(db) - oldest).total_seconds())
 
 
-def queues_of(db: ReadSession, ids: Sequence[str]) -> dict[str, Queue]:
-    """The queue that each of these jobs waits in."""
-    rows = db.execute(select(Job.id, Job.queue).where(Job.id.in_(ids)))
-    return {row.id: Queue(row.queue) for row in rows}
+def running(db: ReadSession) -> int:
+    """How many jobs are in the hands of a worker that is not overdue."""
+    question = select(func.count()).where(Job.status == JobStatus.RUNNING, Job.lease_until >= clock(db))
+    return db.scalars(question).one()
 
 
 def tick(db: WriteSession, name: str, every_s: float, *, kind: str, params: Mapping[str, object]) -> str | None:

@@ -160,14 +160,15 @@ def test_engine_pid_guard(sqlite_store: Store) -> None:
 
 @pytest.mark.faults
 def test_children_are_replaced_and_no_engine_is_inherited(make_worker: MakeWorker) -> None:
-    """D21: a child that dies is replaced; the new one makes its own store and does its jobs."""
-    worker = make_worker()
+    """D21: idle children that are killed may take the pool's lock with them; the next jobs are done all the same."""
+    worker = make_worker(TASKMILL_JOB_RESCUE_S="2")
     process = worker.start()
     before = worker.wait(worker.file("test.count"), "done").result["pid"]
     for child in psutil.Process(process.pid).children():
         child.kill()
-    pids = {worker.wait(worker.file("test.count"), "done").result["pid"] for _ in range(5)}
-    assert before not in pids
+    filed = [worker.file("test.count", steps=2) for _ in range(3)]
+    assert before not in {worker.wait(job, "done", within_s=60).result["pid"] for job in filed}
+    assert [worker.effects(job) for job in filed] == [[0, 1]] * 3
 
 
 def silent_port() -> socket.socket:
@@ -186,14 +187,17 @@ def test_broker_down_still_accepts(sqlite_store: Store, settings: Settings, sche
         server.close()
     sender = HintSender(f"{scheme}://127.0.0.1:{port}//")
     store = Store(sqlite_store.engine, offer_hints=sender.offer)
-    started = time.monotonic()
-    with store.writing() as db:
-        job = jobs.file(db, "test.any", {}, actor="test", queue=Queue.CPU)
-    assert time.monotonic() - started < 0.2
-    with store.reading() as db:
-        assert jobs.get(db, job).status == "queued"
+    took = []
+    for _ in range(5):
+        started = time.monotonic()
+        with store.writing() as db:
+            job = jobs.file(db, "test.any", {}, actor="test", queue=Queue.CPU)
+        took.append(time.monotonic() - started)
+        with store.reading() as db:
+            assert jobs.get(db, job).status == "queued"
+    assert sorted(took)[2] < 0.2
     if not silent:
-        wait_until(lambda: sender.dropped == 1, within_s=10)
+        wait_until(lambda: sender.dropped == 5, within_s=20)
     started = time.monotonic()
     sender.close(within_s=0.5)
     assert time.monotonic() - started < 2

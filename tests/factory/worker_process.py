@@ -1,4 +1,4 @@
-"""A real worker process with kinds of jobs that only tests need. Run as a script; settings come from the environment."""
+"""A real worker process with kinds of jobs that only tests need. A script; settings come from the environment."""
 
 import logging
 import os
