@@ -8,6 +8,9 @@ import json
 from typing import Any
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def canonical_json(value: Any) -> str:
     """Encode `value` so that equal values give equal text.
 
@@ -15,7 +18,7 @@ def canonical_json(value: Any) -> str:
         ValueError: the value holds NaN or an infinity, or a lone surrogate.
         TypeError: the value holds something that is not JSON.
     """
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = _ENCODER.encode(value)
     text.encode("utf-8")  # a lone surrogate cannot be stored or hashed: refuse it here
     return text
 

@@ -35,7 +35,7 @@ class Gold(NamedTuple):
         return "text" if self.words else "number" if self.number else "text"
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=32_768)
 def gold_of(answer: str, wanted: str) -> Gold:
     """The gold of an answer text, of a declared type or `auto`."""
     text = peel(answer)

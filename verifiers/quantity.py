@@ -63,6 +63,8 @@ def faults(gold: Number, params: Mapping[str, Any]) -> list[str]:
 def is_number(text: str, locale: str) -> bool:
     """Whether a slot's text is of the kind number: one number, or several of which one was to be chosen."""
     peeled = peel(text)
+    if peeled.isdigit():
+        return True
     try:
         number = parse(peeled, locale)
     except TooComplex:
@@ -120,6 +122,8 @@ def _chain(text: str, locale: str) -> Number | None:
 
 def compare(gold: Number, given: Number, params: Mapping[str, Any]) -> str:
     """`ok` or a key of `MEANING`."""
+    if gold[:1] == given[:1] and _bare(gold) and _bare(given):
+        return "ok"  # the same value, with nothing around it that a rule could be about
     if not given.evaluated and gold.evaluated:
         return "not_evaluated"
     value = _in_gold_unit(gold, given, params)
@@ -134,11 +138,15 @@ def compare(gold: Number, given: Number, params: Mapping[str, Any]) -> str:
     return "ok" if close(wanted, Fraction(value), params) or _float_noise(gold, given, value) else "wrong"
 
 
+def _bare(number: Number) -> bool:
+    return number.value.denominator == 1 and number.evaluated and not number.unit and not number.percent
+
+
 def close(gold: Fraction, value: Fraction, params: Mapping[str, Any]) -> bool:
     """Equal, or within the declared tolerances. A relative one is relative to the gold."""
     if gold == value:
         return True
-    if params.get("integer"):
+    if not params or params.get("integer"):
         return False
     absolute, relative = params.get("abs_tol") or 0, params.get("rel_tol") or 0
     if not absolute and not relative:

@@ -113,11 +113,10 @@ def _next_is_close(text: str) -> bool:
 
 def _before_turn(text: str, start: int, end: int) -> str:
     cut = end
-    for token in _TEMPLATE_TOKENS:
-        if token[0] in text:
-            found = text.find(token, start, cut)
-            cut = found if found >= 0 else cut
-    for role in _ROLES:
+    for token in _TEMPLATE_TOKENS if "<" in text or "[" in text else ():
+        found = text.find(token, start, cut)
+        cut = found if found >= 0 else cut
+    for role in _ROLES if ":" in text else ():
         found = text.find(role, start, cut)
         while found >= 0:
             near = max(start, found - 20)  # never look further back than marks can reach

@@ -71,6 +71,8 @@ def read(text: str, wanted: str = "auto") -> Shape:
 def _read(shown: str, wanted: str) -> Shape:
     if wanted == "text":
         return Shape("text", text=shown)
+    if shown.isdigit() and shown.isascii() and len(shown) <= MAX_CHARS:
+        return Shape("expression", nodes=(number(int(shown)),), text=shown)
     lowered = shown.lower()
     if lowered in EMPTY_WORDS or shown in EMPTY_WORDS:
         return Shape("region", region=regions.EMPTY, text=shown)

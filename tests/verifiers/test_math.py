@@ -5,6 +5,7 @@ import pytest
 from tests.verifiers.judging import judge
 from verifiers.contract import Outcome
 from verifiers.engine import Engine
+from verifiers.pool import STARVED_DEADLINE_S
 
 RIGHT = [
     # numbers
@@ -285,4 +286,4 @@ def test_every_gold_answers_itself(engine: Engine, gold: str) -> None:
 def test_hostile_answers_are_judged_in_time(engine: Engine, answer: str, gold: str) -> None:
     verdict = judge(engine, "math", answer, {"answer": gold}, {"slot": "raw"})
     assert verdict.outcome in (Outcome.FAILED, Outcome.FORMAT_ERROR)
-    assert verdict.cost.verify_ms < 1500
+    assert verdict.cost.verify_ms < STARVED_DEADLINE_S * 1e3 + 500  # one second where the host is not overloaded

@@ -20,7 +20,8 @@ INTEGERS = st.integers(-(10**40), 10**40)
 FRACTIONS = st.fractions(max_denominator=10**6)
 DRESSES = (
     "{}", " {} ", "${}$", "\\({}\\)", "\\boxed{{{}}}", "Answer: {}", "**Final answer:** {}", "#### {}",
-    "<answer>{}</answer>", "The answer is {}.", "<think>maybe 3</think>{}", "\\boxed{{\\text{{{}}}}}", "\\boxed{{\\left({}\\right)}}",
+    "<answer>{}</answer>", "The answer is {}.", "<think>maybe 3</think>{}",
+    "\\boxed{{\\text{{{}}}}}", "\\boxed{{\\left({}\\right)}}",
     "**{}**",     "Long story, told at length.\n" * 50 + "\\boxed{{{}}}",
 )  # fmt: skip
 EXPRESSIONS = st.recursive(
