@@ -24,6 +24,7 @@ from service.store.session import WriteSession
 from service.store.splits import SplitRule, draw_split
 
 GATED_AT_ONCE = 200
+BOXED_AT_ONCE = 16  # each takes seconds of boxes: progress is to be seen, and a kill is to cost little
 WRITTEN_AT_ONCE = 50
 YIELD_AFTER = 200
 """The yield is judged only after so many candidates."""
@@ -112,7 +113,8 @@ class _Run:
         made, active = self.counts["candidates"], self.counts["active"]
         share = max(active / made, 0.01) if made else 1.0
         needed = ceil(1.1 * (self._params.accepted - active) / share)
-        return list(islice(self._items, min(needed, self._params.budget - made, GATED_AT_ONCE)))
+        at_once = BOXED_AT_ONCE if self._generator.needs_sandbox else GATED_AT_ONCE
+        return list(islice(self._items, min(needed, self._params.budget - made, at_once)))
 
     def gated(self, made: Sequence[Made]) -> list[Gated]:
         prepared = [prepare(item.candidate) for item in made]
