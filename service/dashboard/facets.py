@@ -18,7 +18,7 @@ OPEN = frozenset({"status", "domain"})
 
 
 class FacetRow(NamedTuple):
-    """One value with its number of tasks; following `href` chooses it, or drops it when it is chosen; none: no filter."""
+    """One value with its number of tasks; `href` chooses it, or drops it when it is chosen; empty: no filter."""
 
     name: str
     n: float

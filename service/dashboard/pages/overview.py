@@ -143,7 +143,7 @@ def difficulty(record: Record) -> Chart:
     lineage = max(sums, key=lambda name: sum(sums[name]), default="")
     counts = sums.get(lineage, [])
     bins = [Bin(f"{edge * 100 // len(counts)} %", n) for edge, n in enumerate(counts)]
-    return histogram(bins, title=f"Estimated pass rate for {lineage or 'a policy'}", noun="tasks", height=130)
+    return histogram(bins, title=f"Estimated pass rate for {lineage or 'a policy'}", noun="measured tasks", height=130)
 
 
 def _addressed(request: Request, need: needs.Need) -> dict[str, str]:

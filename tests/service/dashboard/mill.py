@@ -207,7 +207,7 @@ def _attempt(store: Store, tasks: Sequence[str], run_id: str, draw: random.Rando
     judged = []
     for number, task in enumerate(found.values()):
         for _ in range(4):
-            outcome = draw.choices(OUTCOMES, weights=(45, 30, 14, 8, 3))[0]
+            outcome = draw.choices(OUTCOMES, weights=(45, 30, 14, 6, 5))[0]
             about = attempts.About(
                 task, None, f"I think {number}. {HOSTILE}", "tiny", number, run_id, f"group-{number}", 12
             )

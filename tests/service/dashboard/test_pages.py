@@ -11,7 +11,8 @@ from mill import HOLDOUT_WORDS, HOSTILE, add, draft
 from service.dashboard import session
 from service.dashboard.guard import HEADERS
 from service.settings import Settings
-from service.store import keys
+from service.stats.record import build
+from service.store import jobs, keys
 from service.store.session import Store
 from service.words import Scope
 
@@ -242,10 +243,36 @@ def test_filters_stay_in_the_address(sign_in: SignIn, filled: Filled) -> None:
     assert client.get("/tasks?cursor=nonsense").status_code == 400
 
 
-def test_a_dead_job_and_a_missing_worker_need_attention(sign_in: SignIn) -> None:
+def test_a_missing_worker_needs_attention(sign_in: SignIn) -> None:
     text = sign_in(*READER).get("/").text
     assert "No worker is running" in text
     assert "<code>taskmill worker</code>" in text
+
+
+def test_a_dead_job_needs_attention_and_is_a_click_away(sign_in: SignIn, sqlite_store: Store, filled: Filled) -> None:
+    with sqlite_store.writing() as db:
+        job_id = jobs.file(db, "factory.gate", {"task_ids": []}, actor="cli", priority=-9)
+        jobs.get(db, job_id).max_attempts = 1
+    with sqlite_store.writing() as db:
+        claim = jobs.claim(db, job_id, worker="w", lease_s=60)
+        assert claim is not None
+        jobs.crashed(db, claim.id, claim.token, code="crash", detail=f"it broke {HOSTILE}")
+    client = sign_in(*READER)
+    text = client.get("/").text
+    assert "1 dead job" in text
+    assert "No worker is running" not in text
+    assert job_id in client.get("/jobs?status=dead").text
+
+
+def test_failures_of_ours_stand_beside_the_pass_rate(sign_in: SignIn, sqlite_store: Store, filled: Filled) -> None:
+    """A sandbox that broke is never a policy that failed."""
+    with sqlite_store.reading() as db:
+        found = build(db)["attempts"]
+    counts = {name: one["value"] for name, one in found["by_outcome"].items()}
+    valid = sum(n for name, n in counts.items() if name != "sandbox_error")
+    text = sign_in(*READER).get("/").text
+    assert f"{100 * counts['verified'] / valid:.1f} %" in text
+    assert f"{counts.get('sandbox_error', 0)} invalid" in text
 
 
 def test_every_mark_of_the_overview_leads_to_its_rows(sign_in: SignIn, filled: Filled) -> None:
