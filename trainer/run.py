@@ -81,7 +81,6 @@ def train(config: Config, key: str, *, resume: bool = False, report: Report = la
 
 def _start(config: Config, out: Path, resume: bool) -> checkpoint.State | None:
     """The checkpoint to go on from, or None for a fresh run in an empty folder."""
-    torch.set_num_threads(config.run.threads)
     out.mkdir(parents=True, exist_ok=True)
     found = checkpoint.newest(out)
     if not resume:
@@ -147,6 +146,7 @@ def run_phases(
 ) -> dict[str, Any]:
     """Cold start, RL and evaluations on the given parts; the summary. `notice` hears of every crash point."""
     out = Path(config.run.out_dir)
+    torch.set_num_threads(config.run.threads)
     model = make_model(config)
     ledger = start.ledger if start else Ledger(runs.train, runs.eval, stream.identity, stream.snapshot)
     if ledger.snapshot != stream.snapshot:

@@ -151,6 +151,20 @@ class FileStream:
     def close(self) -> None: ...
 
 
+class MemoryStream(FileStream):
+    """The same without a file: for runs that are long and do not die."""
+
+    def __init__(self, tasks: Sequence[Toy], group_size: int) -> None:
+        self._kept: dict[str, Any] = {}
+        super().__init__(Path("/nonexistent"), tasks, group_size, "memory")
+
+    def state(self) -> dict[str, Any]:
+        return self._kept
+
+    def _write(self, state: dict[str, Any]) -> None:
+        self._kept = state
+
+
 class ToyTasks:
     """Suite and gold from two lists, judged by comparison."""
 
