@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from verifiers.canonical import canonical_json
+from verifiers.parsing import parse_python
 
 _PACKAGE = Path(__file__).parent
 _IMPORTS_OF_LIBRARIES = {
@@ -53,7 +54,7 @@ def _follow(file: Path, sources: dict[str, str], libraries: set[str]) -> None:
         return
     text = file.read_bytes()
     sources[file.stem] = hashlib.sha256(text).hexdigest()
-    for imported in _imported(ast.walk(ast.parse(text))):
+    for imported in _imported(ast.walk(parse_python(text))):
         first, _, rest = imported.partition(".")
         if first != "verifiers":
             libraries.add(first)
