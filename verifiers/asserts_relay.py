@@ -33,6 +33,7 @@ from sandbox.contract import (
 )
 from verifiers import asserts_candidate, asserts_codec, asserts_pytest, asserts_trusted, asserts_wire
 from verifiers.contract import Context
+from verifiers.parsing import parse_python
 
 FRAME = asserts_wire.FRAME
 MARGIN_S = 90.0
@@ -79,7 +80,7 @@ def driver(side: ModuleType) -> str:
 
 def _without_own_imports(source: str) -> str:
     lines = source.splitlines()
-    for node in ast.parse(source).body:
+    for node in parse_python(source).body:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("verifiers."):
             for i in range(node.lineno - 1, node.end_lineno or node.lineno):
                 lines[i] = ""
