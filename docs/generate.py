@@ -20,7 +20,9 @@ def settings_page() -> str:
     for name, field in Settings.model_fields.items():
         default = "number of cores" if field.default_factory else "unset" if field.default is None else field.default
         rows.append(f"| `TASKMILL_{name.upper()}` | `{default}` | {field.description or ''} |")
-    head = "# Settings\n\nFrom the environment, else `taskmill.toml` in the working directory (names in lower case, no prefix).\n\n"
+    head = (
+        "# Settings\n\nFrom the environment, else `taskmill.toml` in the working directory (lower case, no prefix).\n\n"
+    )
     return head + "\n".join(rows) + "\n"
 
 

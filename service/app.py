@@ -31,7 +31,6 @@ from service.api.dependencies import Services
 from service.api.readiness import Readiness
 from service.dashboard.router import router as dashboard
 from service.middleware import BodyLimit, RequestContext
-from service.dashboard.router import router as dashboard
 from service.settings import Settings
 from service.store.session import Store
 from verifiers.engine import Engine

@@ -1,4 +1,4 @@
-"""The composition root: settings → store → hints → sandbox → engine → app. Read it to see what the service is made of."""
+"""The composition root: settings → store → hints → sandbox → engine → app: what the service is made of."""
 
 import logging
 from collections.abc import Iterator
@@ -32,10 +32,9 @@ def open_store(settings: Settings) -> Iterator[Store]:
 @contextmanager
 def build_api(settings: Settings) -> "Iterator[FastAPI]":
     """The API with everything it uses; all of it is closed when the block ends."""
-    from service.app import create_app
-
     from factory.hints import HintSender
     from sandbox.backends import make_backend
+    from service.app import create_app
     from verifiers.engine import Engine
 
     broker = settings.broker_url

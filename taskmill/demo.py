@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -16,9 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from taskmill_client import Client
+from taskmill_client.types import Job
 
 from taskmill.demo_report import Rates, Report, show_making, show_rates
 
+ENDED = frozenset(("done", "failed", "dead", "cancelled"))
 RISE, FAMILIES = 0.20, 2
 """GRPO must raise the held-out pass rate over the level after SFT by this much, on at least so many families."""
 
@@ -55,7 +58,7 @@ def run_demo(url: str, key: str, data: Path, seed: int) -> int:
     return 0
 
 
-def make_tasks(client: Client, sources: Sequence[Source], show: Report) -> list[dict[str, Any]]:
+def make_tasks(client: Client, sources: Sequence[Source], show: Report) -> list[Job]:
     """File one generate job for each source, all at once, and follow them to their ends; the finished jobs.
 
     A source whose tasks were made by an earlier demo in this data folder is counted, not made again.
@@ -67,16 +70,25 @@ def make_tasks(client: Client, sources: Sequence[Source], show: Report) -> list[
         )
         for source in sources
     ]
-    done = []
     with show.progress(
         {job["id"]: (source.generator, source.accepted) for job, source in zip(jobs, sources, strict=True)}
     ):
-        for job in jobs:
-            done.append(client.jobs.wait(job["id"], timeout_s=1200, on_progress=show.advance))
+        done = follow(client, [job["id"] for job in jobs], show)
     for job in done:
         if job["status"] != "done":
             raise SystemExit(f"job {job['id']} ({job['params']['generator']}) is {job['status']}: {job['error']}")
     return done
+
+
+def follow(client: Client, ids: Sequence[str], show: Report) -> list[Job]:
+    """Wait until all these jobs have ended, showing each on its way; they run side by side."""
+    while True:
+        found = [client.jobs.get(job_id) for job_id in ids]
+        for job in found:
+            show.advance(job)
+        if all(job["status"] in ENDED for job in found):
+            return found
+        time.sleep(0.5)
 
 
 def train(url: str, key: str, recipe: Path, run: str, out: Path, seed: int) -> int:

@@ -30,7 +30,7 @@ def checks(settings: Settings) -> list[Check]:
 
 
 def _names() -> Check:
-    """`factory` and `verifiers` are names of other distributions too (D35): Taskmill wants an environment of its own."""
+    """`factory` and `verifiers` are names of other distributions too (D35): an environment of our own is needed."""
     owners = importlib.metadata.packages_distributions()
     foreign = [
         f"{name} also by {', '.join(sorted(others))}"

@@ -1,7 +1,8 @@
 """Send a file of tasks to the service."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +25,7 @@ def import_tasks(
         typer.echo(f"{file}: no such file", err=True)
         raise typer.Exit(2)
     with Client(url, key_or_exit(key, data)) as client:
-        summary: dict[str, int] = {}
+        summary: Mapping[str, Any] = {}
         for line in client.tasks.import_jsonl(file):
             if "summary" in line:
                 summary = line["summary"]

@@ -61,7 +61,7 @@ def list_keys(data: Data = None, as_json: Json = False) -> None:
         return
     for row in rows:
         state = "revoked" if row["revoked_at"] else "valid"
-        typer.echo(f"{row['id']}  {state:8}{row['name']}  {' '.join(row['scopes'])}")
+        typer.echo(f"{row['id']}  {state:8}{row['name']}  {' '.join(row['scopes'] or ())}")
 
 
 @app.command()

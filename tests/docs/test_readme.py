@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from processes import ROOT, Process, free_port, run_to_end, wait_ready
 
 README = (ROOT / "README.md").read_text()
@@ -25,7 +24,12 @@ def test_the_examples_run(tmp_path: Path) -> None:
         wait_ready(f"http://127.0.0.1:{port}", service)
         shell = SHELL[0].replace("127.0.0.1:8700", f"127.0.0.1:{port}")
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", shell], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+            ["bash", "-euo", "pipefail", "-c", shell],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr + service.tail()
         assert '"outcome":"verified"' in done.stdout.replace(" ", "")
@@ -40,9 +44,8 @@ def test_the_examples_run(tmp_path: Path) -> None:
 
 
 def _wait_for_an_active_task(data: Path, port: int) -> None:
-    from taskmill_client import Client
-
     from conftest import wait_until
+    from taskmill_client import Client
 
     with Client(f"http://127.0.0.1:{port}", (data / "admin.key").read_text().strip()) as client:
         wait_until(lambda: list(client.tasks.list(status="active")), within_s=30)

@@ -1,4 +1,4 @@
-"""The distributed mode with its parts started by hand: database server, broker, API and workers as separate processes."""
+"""The distributed mode with its parts started by hand: database, broker, API and worker as separate processes."""
 
 from pathlib import Path
 

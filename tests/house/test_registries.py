@@ -31,7 +31,6 @@ def test_every_procedural_family_is_registered() -> None:
 
 def test_gate_versions_are_those_of_the_gates() -> None:
     from factory.gates.ladder import GATES
-
     from service.store.required_gates import GATE_VERSIONS
 
     assert {name: gate.version for name, gate in GATES.items()} == dict(GATE_VERSIONS)

@@ -86,7 +86,7 @@ class TaskVersion(Base):
 
 
 class TaskAnswer(Base):
-    """What the task's author knows. Never in a stream, a page or an export; apart so that no join brings it by accident."""
+    """What the task's author knows. Never in a stream, a page or an export; apart, so that no join brings it along."""
 
     __tablename__ = "task_answer"
     task_id: Mapped[str] = mapped_column(primary_key=True)
