@@ -36,7 +36,7 @@ def headers(problem: Problem) -> Mapping[str, str]:
 
 
 def encoded(problem: Problem, instance: str, trace_id: str | None) -> bytes:
-    return json.dumps(details(problem, instance, trace_id), ensure_ascii=False).encode()
+    return json.dumps(details(problem, instance, trace_id), ensure_ascii=False).encode("utf-8", "replace")
 
 
 def field_errors(found: Sequence[Any], *, request_parts: bool = False) -> list[FieldError]:

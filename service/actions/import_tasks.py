@@ -24,6 +24,7 @@ from service.store.splits import SplitRule
 from service.words import Split
 
 CHUNK = 500
+CHUNK_BYTES = 16 * 2**20
 MAX_LINE_BYTES = 16 * 2**20
 MAX_GZIP_RATIO = 100
 SPOOL_BYTES = 8 * 2**20
@@ -70,15 +71,18 @@ class Import:
         self._skipping = False
         self._line = 0
         self._pending: list[tuple[int, Prepared]] = []
+        self._held = 0
         self._answers: dict[int, dict[str, Any]] = {}
         self._counts: Counter[str] = Counter()
 
     def feed(self, data: bytes) -> None:
         """Take the next piece of the body, unpacked. Blocks while it stores: call it in a thread."""
         self._rest += data
-        while (end := self._rest.find(b"\n")) >= 0:
-            line, self._rest = bytes(self._rest[:end]), self._rest[end + 1 :]
-            self._take(line)
+        start = 0
+        while (end := self._rest.find(b"\n", start)) >= 0:
+            self._take(bytes(self._rest[start:end]))
+            start = end + 1
+        del self._rest[:start]  # once: cutting at each line would copy the rest each time
         if len(self._rest) > MAX_LINE_BYTES:
             self._rest.clear()
             self._skipping = True
@@ -106,18 +110,16 @@ class Import:
             self._skipping = False
             self._counts["lines"] += 1
             self._fail(TooLarge(f"a line has at most {MAX_LINE_BYTES} bytes"))
-        elif not line.strip():
-            self._line -= 1  # a blank line is no line: it has no answer either
-            return
-        else:
+        elif line.strip():  # a blank line is counted, so that numbers are the file's, and has no answer
             self._counts["lines"] += 1
             try:
                 self._pending.append((self._line, prepare(TaskDraft.model_validate_json(line))))
+                self._held += len(line)
             except ValidationError as error:
                 self._fail(Invalid("The line breaks a rule.", errors=field_errors(error.errors())))
             except Problem as problem:
                 self._fail(problem)
-        if len(self._pending) + len(self._answers) >= CHUNK:
+        if len(self._pending) + len(self._answers) >= CHUNK or self._held > CHUNK_BYTES:
             self._flush()
 
     def _fail(self, problem: Problem) -> None:
@@ -138,7 +140,7 @@ class Import:
             except Problem:
                 for item in self._pending:
                     self._store_alone(item)
-        self._pending = []
+        self._pending, self._held = [], 0
         for number in sorted(self._answers):
             self._write(self._answers[number])
         self._answers = {}

@@ -42,12 +42,16 @@ async def import_tasks(
     )
     try:
         async for piece in request.stream():
-            await anyio.to_thread.run_sync(work.feed, inflater.feed(piece) if inflater else piece)
+            await anyio.to_thread.run_sync(_feed, work, inflater, piece)
         await anyio.to_thread.run_sync(work.finish)
     except BaseException:
         work.close()
         raise
     return StreamingResponse(_answers(work), media_type=JSONL)
+
+
+def _feed(work: Import, inflater: Inflater | None, piece: bytes) -> None:
+    work.feed(inflater.feed(piece) if inflater else piece)
 
 
 def _inflater(content_type: str, encoding: str) -> Inflater | None:

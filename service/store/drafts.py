@@ -4,7 +4,6 @@ Every rule names its field. Unknown fields are errors; numbers are finite; text 
 """
 
 import math
-from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -17,6 +16,7 @@ MAX_PROMPT_BYTES = 8 * 2**20
 MAX_FILES = 4096
 MAX_FILE_BYTES = 16 * 2**20
 MAX_ERRORS = 100
+MAX_DEPTH = 100
 _NEVER = frozenset(("not_finite", "too_deep"))  # no JSON column takes these, whatever the field
 
 Domain = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)*$", max_length=120)]
@@ -150,21 +150,50 @@ class CandidateDraft(TaskDraft):
     est_cost: dict[str, float] = {}
 
 
-def _unstorable(value: Any, pointer: str = "", depth: int = 0) -> Iterator[tuple[str, str, str]]:
-    if depth > 100:
-        yield pointer, "too_deep", "values nest at most 100 deep"
-    elif isinstance(value, float) and not math.isfinite(value):
-        yield pointer, "not_finite", "numbers must be finite: NaN and Infinity are not JSON"
-    elif isinstance(value, int) and abs(value) > 2**63 and not isinstance(value, bool):
-        yield pointer, "too_large", "integers must fit 64 bits; write larger ones as text"
-    elif isinstance(value, str):
-        if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value if not value.isascii()):
-            yield pointer, "bad_text", "text must not contain NUL or lone surrogates"
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            escaped = str(key).replace("~", "~0").replace("/", "~1")
-            yield from _unstorable(key, f"{pointer}/{escaped}", depth + 1)
-            yield from _unstorable(item, f"{pointer}/{escaped}", depth + 1)
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _unstorable(item, f"{pointer}/{index}", depth + 1)
+def _unstorable(value: Any) -> list[tuple[str, str, str]]:
+    found: list[tuple[str, str, str]] = []
+    _look(value, [], found)
+    return found
+
+
+def _look(value: Any, place: list[str | int], found: list[tuple[str, str, str]]) -> None:
+    """Note what cannot be stored in the value at `place`. The pointer is made only where there is something to note."""
+    if isinstance(value, dict | list | tuple):
+        if len(place) > MAX_DEPTH:
+            found.append((_pointer(place), "too_deep", f"values nest at most {MAX_DEPTH} deep"))
+            return
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            place.append(key)
+            if isinstance(key, str) and (fault := _fault(key)):
+                found.append((_pointer(place), *fault))
+            _look(item, place, found)
+            place.pop()
+    elif fault := _fault(value):
+        found.append((_pointer(place), *fault))
+
+
+def _fault(value: Any) -> tuple[str, str] | None:
+    if isinstance(value, str):
+        if "\0" in value or not _encodes(value):
+            return "bad_text", "text must not contain NUL or lone surrogates"
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            return "not_finite", "numbers must be finite: NaN and Infinity are not JSON"
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return "too_large", "integers must fit 64 bits; write larger ones as text"
+    return None
+
+
+def _encodes(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _pointer(place: list[str | int]) -> str:
+    text = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in place)
+    return text.encode("utf-8", "replace").decode()  # it goes into an answer, also when a key is what cannot be stored

@@ -132,7 +132,7 @@ def page(db: ReadSession, filters: Filters, pager: Pager, *, holdout: bool, newe
     return pager.page(rows, lambda row: [row.task.id])
 
 
-def _listed() -> Select[tuple[Task, str, list[str]]]:
+def _listed() -> Select[Task, str, list[str]]:
     head = func.substr(TaskVersion.prompt_text, 1, HEAD_CHARACTERS)
     return select(Task, head, TaskVersion.tags).join(
         TaskVersion, and_(TaskVersion.task_id == Task.id, TaskVersion.version == Task.version)
