@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import structlog
 
-from sandbox.contract import Backend, SandboxError
+from sandbox.contract import Backend, Limits, SandboxError
 from service.errors import StoreBusy
 from service.settings import Settings
 from service.store import health
@@ -63,11 +63,13 @@ class Readiness:
             self._ending.wait(EVERY_S)
 
     def _isolation(self) -> Check:
+        """One box, made and closed. `taskmill sandbox doctor` tries every language; that takes seconds."""
         try:
-            found = self._sandbox.capabilities()
+            self._sandbox.create(Limits()).close()
         except SandboxError as error:
             return Check(False, False, str(error))
-        return Check(found.isolated, False, found.backend if found.isolated else "not isolated")
+        name = self._sandbox.name
+        return Check(name != "unisolated", False, name)
 
     def _database(self) -> dict[str, Check]:
         try:
