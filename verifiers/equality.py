@@ -12,7 +12,7 @@ from typing import Any
 
 from verifiers.expression import Node
 from verifiers.numbers import TooComplex
-from verifiers.values import Env, Inexact, Undefined, approximate, exact, names
+from verifiers.values import Env, Inexact, Undefined, approximate, exact, names, walk
 
 POINTS = 8
 NEEDED = 4
@@ -32,7 +32,7 @@ def same(a: Node, b: Node, salt: str) -> bool | None:
     if not free:
         return _equal_at(a, b, {})
     agreed = 0
-    for env in points(free, salt):
+    for env in points(free, salt, whole=_counts(a) or _counts(b)):
         found = _equal_at(a, b, env)
         if found is False:
             return False
@@ -40,9 +40,17 @@ def same(a: Node, b: Node, salt: str) -> bool | None:
     return True if agreed >= NEEDED else None
 
 
-def points(free: Sequence[str], salt: str, count: int = POINTS) -> list[dict[str, Fraction]]:
-    """Fixed points for these names: fractions of both signs, some large, none special."""
-    return [{name: _coordinate(name, k, salt) for name in free} for k in range(count)]
+def points(free: Sequence[str], salt: str, *, whole: bool = False) -> list[dict[str, Fraction]]:
+    """Fixed points for these names: fractions of both signs, some large, none special; or small whole numbers."""
+    found = [{name: _coordinate(name, k, salt) for name in free} for k in range(POINTS)]
+    if not whole:
+        return found
+    return [{name: Fraction(1 + abs(value.numerator) % 40) for name, value in env.items()} for env in found]
+
+
+def _counts(node: Node) -> bool:
+    """Whether a tree counts with its names: a sum up to n means nothing between whole numbers."""
+    return any(part.op in ("sum", "prod") and names(Node("add", part.args[:2])) for part in walk(node))
 
 
 def _coordinate(name: str, k: int, salt: str) -> Fraction:

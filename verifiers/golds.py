@@ -44,7 +44,7 @@ def gold_of(answer: str, wanted: str) -> Gold:
     shape, over_limit = _shape(text, "text" if words else wanted)
     if shape.kind == "text" and wanted == "auto":
         words = True
-    number = quantity.gold_of(answer, {}) if not words and shape.kind == "expression" else None
+    number = quantity.gold_of(answer, {}, names=True) if not words and shape.kind == "expression" else None
     return Gold(text, shown.replace(" ", ""), normal(text), shape, number, words, over_limit)
 
 

@@ -30,7 +30,7 @@ FUNCTIONS = frozenset(
     (
         "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "arccot", "sinh", "cosh", "tanh",
         "ln", "log", "lg", "exp", "sqrt", "gcd", "lcm", "max", "min", "abs", "asin", "acos", "atan", "arg", "Re", "Im",
-        "operatorname", "sgn", "cbrt",
+        "operatorname", "sgn", "cbrt", "cis",
     )
 )  # fmt: skip
 GREEK = frozenset(

@@ -100,7 +100,7 @@ def _unwrap(text: str, opening: str) -> str:
 
 
 def _without_stop(text: str) -> str:
-    if text.endswith("...") or text.endswith("\\."):
+    if text.endswith("...") or text[-2:-1] == "\\":
         return text
     return text[:-1].rstrip() if text.endswith((".", "。", ";", ",")) else text
 

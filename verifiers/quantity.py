@@ -30,18 +30,23 @@ _HEDGE_MAX = 400
 LONGEST = 4_200
 
 
-def gold_of(text: str, params: Mapping[str, Any]) -> Number | None:
-    """The gold of a reference; None when it is not one number with a known unit or a plain noun behind it."""
-    return _gold(text, params.get("locale", "auto"))
+def gold_of(text: str, params: Mapping[str, Any], *, names: bool = False) -> Number | None:
+    """The gold of a reference; None when it is not one number with a known unit or a plain noun behind it.
+
+    With `names`, letters right behind the digits may be names (`2ab`), and are units only if they are common ones.
+    """
+    return _gold(text, params.get("locale", "auto"), names)
 
 
 @lru_cache(maxsize=4096)
-def _gold(text: str, locale: str) -> Number | None:
+def _gold(text: str, locale: str, names: bool) -> Number | None:
     try:
         number = parse(peel(text), locale)
     except TooComplex:
         return None
-    return number if number is None or not number.unit or units.plausible(number.unit) else None
+    if number is None or not number.unit:
+        return number
+    return number if units.plausible(number.unit, spaced=number.spaced or not names) else None
 
 
 def unit_fits(given: Number, gold: Number) -> bool:

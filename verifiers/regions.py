@@ -95,6 +95,11 @@ def intersection(parts: Sequence[Region]) -> Region | None:
     return found
 
 
+def without(node: Node) -> Region | None:
+    """The line without one point."""
+    return _ray("", "≠", node)
+
+
 def relation(text: str) -> Relation | None:
     """The inequality that a text writes; None when it writes none.
 
@@ -136,6 +141,8 @@ def _sides(text: str) -> tuple[list[str], list[str]]:
 
 
 def _solved(nodes: tuple[Node, ...], operators: list[str]) -> Region | None:
+    if len(nodes) == 2 and (found := _distance(nodes, operators[0])):
+        return found
     lone = [i for i, node in enumerate(nodes) if node.op == "name"]
     rest = [node for node in nodes if node.op != "name"]
     if len(lone) != 1 or any(names(node) for node in rest):
@@ -149,6 +156,25 @@ def _solved(nodes: tuple[Node, ...], operators: list[str]) -> Region | None:
         found = intersection([part for part in parts if part is not None]) if None not in parts else None
         return found._replace(name=name) if found else None
     return None
+
+
+def _distance(nodes: tuple[Node, ...], operator: str) -> Region | None:
+    """`|x - a| < b`: the points nearer to a than b, or farther."""
+    inside, bound = nodes
+    if (inside.op, inside.text) != ("fn", "abs") or names(bound) or operator == "≠":
+        return None
+    inner = inside.args[0]
+    name, *shift = inner.args if inner.op == "add" else (inner,)
+    if name.op != "name" or len(shift) > 1 or any(names(node) for node in shift):
+        return None
+    back = [Node("neg", (node,)) for node in shift]
+    low, high = Node("add", (Node("neg", (bound,)), *back)), Node("add", (bound, *back))
+    closed = operator.endswith("=")
+    found = between(low, high, closed, closed)
+    if found is None or operator[0] == "<":
+        return found and found._replace(name=name.text)
+    rays = [_ray(name.text, operator.replace(">", "<"), low), _ray(name.text, operator, high)]
+    return union([ray for ray in rays if ray], 2)
 
 
 def _ray(name: str, operator: str, end: Node) -> Region | None:

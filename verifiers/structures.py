@@ -15,6 +15,7 @@ from verifiers.peel import peel
 from verifiers.regions import Region
 from verifiers.splitting import balanced, enclosed, split
 from verifiers.units import plausible
+from verifiers.values import walk
 
 MAX_CHARS = 2_000
 EMPTY_WORDS = frozenset(
@@ -166,9 +167,8 @@ def _single(shown: str, wanted: str) -> Shape:
             return _read(inner, wanted)
         if shown[0] == "[" and shown[-1] == "]" and items[0]:
             return Shape("tuple", (_read(items[0], "auto"),), text=shown, braced="[]")
-    if shown.startswith("\\langle") and shown.endswith("\\rangle"):
-        items = split(shown[7:-7], (",",))
-        return Shape("tuple", tuple(_read(item, "auto") for item in items if item), text=shown, braced="()")
+    if (rest := _without(shown)) is not None:
+        return rest
     if (relation := regions.relation(shown)) is not None:
         return Shape("region" if relation.region else "relation", region=relation.region, nodes=relation.nodes,
                      text=relation.operator or shown, braced="relation")  # fmt: skip
@@ -176,6 +176,19 @@ def _single(shown: str, wanted: str) -> Shape:
     if len(sides) > 1:
         return _equation(shown, sides)
     return _leaf(shown, wanted)
+
+
+def _without(shown: str) -> Shape | None:
+    """`\\mathbb{R} \\setminus \\{0\\}`: what is left of the line without some points."""
+    sides = split(shown, ("\\setminus", "\\backslash"))
+    if len(sides) != 2 or sides[0] not in ALL_WORDS:
+        return None
+    left_out = _read(sides[1], "auto")
+    nodes = [item.nodes[0] for item in left_out.items if item.kind == "expression"]
+    if left_out.kind != "set" or len(nodes) != len(left_out.items):
+        return None
+    region = regions.intersection([ray for node in nodes if (ray := regions.without(node))])
+    return Shape("region", region=region, text=shown) if region else None
 
 
 def _braced(inner: str, shown: str, wanted: str) -> Shape:
@@ -231,11 +244,8 @@ def _leaf(shown: str, wanted: str) -> Shape:
                 return Shape("expression", nodes=(_node(" ".join(words[:-count])),), text=shown, unit=unit)
             except Malformed:
                 continue
-    if shown.endswith("°") and shown.count("°") == 1:
-        try:
-            return Shape("expression", nodes=(parse(shown[:-1]),), text=shown, unit="°")
-        except Malformed:
-            pass
+    if shown.endswith("°") and (degrees := _tree(shown[:-1])) and not any(part.op == "fn" for part in walk(degrees)):
+        return Shape("expression", nodes=(degrees,), text=shown, unit="°")
     try:
         return Shape("expression", nodes=(parse(shown),), text=shown)
     except Unevaluated:

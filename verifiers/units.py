@@ -38,8 +38,9 @@ class Factor(NamedTuple):
 def spelled(text: str) -> str:
     """The unit's text in one spelling: LaTeX fractions, powers and words for powers written out."""
     text = _FRACTION.sub(lambda found: f"{found[1].strip()}/({found[2].strip()})", text)
-    text = text.replace("\\", " ").replace("{", "").replace("}", "").replace("μ", "µ").replace("°C", "degC")
-    text = text.replace("°F", "degF").replace("°", " degree ").replace(" per ", "/")
+    text = text.replace("\\", " ").replace("{", "").replace("}", "").replace("μ", "µ")
+    text = re.sub(r"° ?([CF])\b", r"deg\1", text)
+    text = text.replace("°", " degree ").replace(" per ", "/")
     text = re.sub(r"\b(?:square|sq\.?) ([A-Za-z]+)", r"\1^2", text)
     text = re.sub(r"\b(?:cubic|cu\.?) ([A-Za-z]+)", r"\1^3", text)
     return " ".join(text.split()).rstrip(".")

@@ -256,7 +256,11 @@ def _inexact(node: Node, env: Env, mp: Any) -> Any:
     if node.op == "name":
         raise Undefined(node.text)
     if node.op in ("sum", "prod"):
-        terms = [_approximate(node.args[2], {**env, node.text: Fraction(at)}, mp) for at in _indices(node, env)]
+        try:
+            indices = _indices(node, env)
+        except Inexact as error:
+            raise Undefined("bounds") from error
+        terms = [_approximate(node.args[2], {**env, node.text: Fraction(at)}, mp) for at in indices]
         return mp.fsum(terms) if node.op == "sum" else mp.fprod(terms)
     args = [_approximate(arg, env, mp) for arg in node.args]
     return _sized(_OPERATIONS[node.op if node.op != "fn" else node.text](mp, *args), mp)
@@ -308,6 +312,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "neg": lambda mp, a: -a,
     "pow": _raised,
     "exp": _exponential,
+    "cis": lambda mp, a: _exponential(mp, mp.j * a),
     "fact": _gamma,
     "sqrt": _root,
     "cbrt": lambda mp, a: _root(mp, a, 3),
