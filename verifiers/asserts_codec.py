@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 DEPTH = 200
-NODES = 2_000_000
+NODES = 1_000_000
 """Most values in one message; a list that holds itself twice would double at each level."""
 SMALL = 1 << 62
 

@@ -49,6 +49,8 @@ class Trusted(Peer):
         super().__init__()
         self._link = link
         self._frames = 0
+        self.touched = False
+        """Whether the candidate has had a part in the namespace: then nothing that goes wrong is the author's alone."""
         self.failure: Failure | None = None
         self.raised: list[BaseException] = []
 
@@ -57,6 +59,7 @@ class Trusted(Peer):
 
     def receive(self) -> list[Any]:
         self._frames += 1
+        self.touched = self.touched or self._frames > 1  # the first one answers `load`
         if self._frames > CALLS:
             raise self._failed("calls", f"more than {CALLS} calls")
         found: list[Any] = loads(self._link.read())
@@ -140,6 +143,7 @@ class Trusted(Peer):
                 self.report(at="load", code="no_entry", error="", text=name)
                 return None
             space[name] = Entry(self, name) if item[0] == "call" else item[1]
+            self.touched = self.touched or item[0] != "call"
         return space
 
     def run(self, at: str, number: int, source: str, space: dict[str, Any]) -> bool:
@@ -150,20 +154,20 @@ class Trusted(Peer):
         except Failure:
             pass
         except BaseException as found:  # noqa: BLE001 the boundary: whatever ends an assertion is reported
-            code, error, text = self._blame(found), type(found).__name__, str(found)[:500]
+            code, error, text = self._blame(at, found), type(found).__name__, str(found)[:500]
         if self.failure is not None:  # also when a bare `except` of the author has swallowed it
             code, error, text = self.failure.code, "", self.failure.text
         self.report(at=at, id=number, code=code, error=error, text=text)
         return code == "ok"
 
-    def _blame(self, found: BaseException) -> str:
-        """`exception` when it came from the candidate, else `wrong`."""
+    def _blame(self, at: str, found: BaseException) -> str:
+        """`exception` when it came from the candidate, else `wrong`; `setup` is what only the author can have caused."""
         seen: BaseException | None = found
         while seen is not None:
             if any(seen is raised for raised in self.raised):
                 return "exception"
             seen = seen.__cause__
-        return "wrong"
+        return "setup" if at == "setup" and not self.touched else "wrong"
 
 
 def main() -> None:

@@ -57,7 +57,7 @@ def fences(text: str) -> list[Fence]:
     found: list[Fence] = []
     mark, indent, tag = "", 0, ""
     content: list[str] = []
-    for line in text.split("\n"):
+    for line in text.removesuffix("\n").split("\n"):
         line = line.removesuffix("\r")
         bare = line.strip(" \t")
         if not mark:

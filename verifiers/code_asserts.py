@@ -17,6 +17,7 @@ from sandbox.contract import BoxLost, ExecResult, ExecStatus
 from verifiers.asserts_relay import End, Told, judge
 from verifiers.code_answer import CODE_PARAMS, code_in, limits_of, sandbox_of
 from verifiers.contract import Context, CostClass, Finding, Outcome, Relation, Response
+from verifiers.parsing import parse_python
 
 name, version = "code_asserts", "1"
 cost: CostClass = "box"
@@ -78,7 +79,7 @@ def lint(reference: Mapping[str, Any], params: Mapping[str, Any]) -> Sequence[st
 
 def _parsed(source: str) -> ast.Module | None:
     try:
-        return ast.parse(source)
+        return parse_python(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -141,7 +142,7 @@ def _found(told: Told, task: Mapping[str, Any]) -> Finding:
 def _ended(result: ExecResult, end: End) -> Finding:
     """A process ended before every assertion had reported. If the trusted one did, what it was given is the cause."""
     if result.status.endswith("_limit"):
-        return Finding(Outcome.CANDIDATE_LIMIT, result.status, f"over its {result.status.replace('_', ' ')}")
+        return Finding(Outcome.CANDIDATE_LIMIT, result.status.value, f"over its {result.status.replace('_', ' ')}")
     if end is End.CANDIDATE_GONE and result.status != ExecStatus.OK:
         how = f"signal {result.signal}" if result.signal else f"exit code {result.exit_code}"
         return Finding(Outcome.CANDIDATE_ERROR, "exit_code", f"left with {how} during the assertions")
@@ -155,7 +156,7 @@ def _reported(told: Told, task: Mapping[str, Any]) -> Finding:
     proved = [report["id"] for report in told.reports if report["at"] == "assert" and report["code"] == "ok"]
     if last["at"] == "end" and last["count"] == count and proved == list(range(count)):
         return Finding(Outcome.VERIFIED, "ok", f"{count} assertions hold")
-    if last["at"] == "setup" and last["code"] == "wrong":
+    if last.get("code") == "setup":
         return Finding(Outcome.VERIFIER_ERROR, "bad_reference", f"the setup raises {last['error']}")
     outcome, code, words = _BY_CODE.get(last.get("code", ""), (Outcome.FAILED, "no_result", "did not report"))
     where = f"assertion {len(proved) + 1} of {count} " if last["at"] == "assert" else ""

@@ -166,7 +166,7 @@ def _run(code: str, reference: Mapping[str, Any], params: Mapping[str, Any], con
 def _ending(result: ExecResult, params: Mapping[str, Any]) -> _Fault | None:
     """What the way of ending says, before any output is looked at."""
     if result.status in LIMITED:
-        return _Fault(Outcome.CANDIDATE_LIMIT, result.status, f"over its {result.status.replace('_', ' ')}")
+        return _Fault(Outcome.CANDIDATE_LIMIT, result.status.value, f"over its {result.status.replace('_', ' ')}")
     if result.status == ExecStatus.COMPILE_ERROR:
         return _Fault(Outcome.CANDIDATE_ERROR, "compile", "does not compile")
     if result.status == ExecStatus.SIGNAL:

@@ -4,7 +4,7 @@ import ast
 import doctest
 import inspect
 from collections.abc import Iterator
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 
@@ -28,23 +28,24 @@ def doctested(package: str, modules: list[ModuleType]) -> Iterator[Doctested]:
     trees = [ast.parse(inspect.getsource(module)) for module in modules]
     imports = "\n".join(_imports(tree) for tree in trees)
     source = "\n".join(_bare(tree) for tree in trees)
+    compiled = compile(source + "\n" + imports, "siblings", "exec")
     known = {name: value for module in modules for name, value in vars(module).items() if not name.startswith("_")}
-    own = {name for name, value in known.items() if getattr(value, "__module__", "").startswith(package)}
+    own = {name for name, value in known.items() if (getattr(value, "__module__", None) or "").startswith(package)}
     for module in modules:
         for name, function in inspect.getmembers(module, inspect.isfunction):
             if function.__module__ != module.__name__ or name.startswith("_"):
                 continue
             steps = _steps(package, inspect.getdoc(function) or "")
-            if not steps.literal or not _holds(imports, source, steps):
+            if not steps.literal or not _holds(compiled, steps):
                 continue
             used = {n.id for step in steps.statements for n in ast.walk(ast.parse(step)) if isinstance(n, ast.Name)}
             yield Doctested(name, source, imports, steps.statements, sorted((used & own) | {name}))
 
 
-def _holds(imports: str, source: str, steps: Steps) -> bool:
+def _holds(siblings: CodeType, steps: Steps) -> bool:
     space: dict[str, Any] = {"__name__": "main"}
     try:
-        for text in (source, imports, *steps.statements):
+        for text in (siblings, *steps.statements):
             exec(text, space)
     except Exception:
         return False  # an example of random numbers, or of an object's text
