@@ -29,6 +29,7 @@ from service.api import (
 )
 from service.api.dependencies import Services
 from service.api.readiness import Readiness
+from service.auth.last_used import LastUsed
 from service.dashboard.router import router as dashboard
 from service.middleware import BodyLimit, RequestContext
 from service.settings import Settings
@@ -58,7 +59,8 @@ RESOURCES = (
 def create_app(settings: Settings, store: Store, engine: Engine, sandbox: Backend) -> FastAPI:
     """The service as an ASGI app. Nothing is opened here: store, engine and sandbox belong to the caller."""
     registry = CollectorRegistry()
-    readiness = Readiness(settings, store, sandbox)
+    services = Services(settings, store, engine, sandbox, CapacityLimiter(JUDGING_THREADS), LastUsed())
+    readiness = Readiness(store, sandbox, services.last_used)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -75,7 +77,7 @@ def create_app(settings: Settings, store: Store, engine: Engine, sandbox: Backen
         redoc_url=None,
         openapi_url="/v1/openapi.json",
     )
-    app.state.services = Services(settings, store, engine, sandbox, CapacityLimiter(JUDGING_THREADS))
+    app.state.services = services
     app.state.readiness = readiness
     app.state.registry = registry
     problem_handlers.install(app)
@@ -83,7 +85,6 @@ def create_app(settings: Settings, store: Store, engine: Engine, sandbox: Backen
         app.include_router(resource.router, prefix="/v1")
     app.include_router(health.router)
     app.include_router(problem_pages.router)
-    app.include_router(dashboard)
     app.include_router(dashboard)
     app.add_middleware(BodyLimit)
     app.add_middleware(RequestContext, registry=registry)

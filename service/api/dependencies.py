@@ -15,6 +15,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from sandbox.contract import Backend
 from service.auth.keys import fingerprint, well_formed
+from service.auth.last_used import LastUsed
 from service.auth.principal import Principal
 from service.errors import Forbidden, Problem, Unauthenticated
 from service.settings import Settings
@@ -38,6 +39,7 @@ class Services:
     sandbox: Backend
     judging: CapacityLimiter
     """Threads that wait for judging and programs; endpoints have others."""
+    last_used: LastUsed
 
     @property
     def split_rule(self) -> SplitRule:
@@ -73,10 +75,8 @@ def authenticate(services: ServicesHandle, credentials: Credentials) -> Principa
         if row is None:
             raise Unauthenticated
         principal = Principal(row.id, row.name, frozenset(row.scopes))
-        stale = keys.needs_touch(row, now)
-    if stale:
-        with services.store.writing() as db:
-            keys.touch(db, principal.key_id, now)
+        if keys.needs_touch(row, now):
+            services.last_used.note(principal.key_id, now)
     return principal
 
 

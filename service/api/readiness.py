@@ -1,5 +1,9 @@
-"""Readiness: a thread looks each second whether the parts answer, so that `/readyz` costs no request anything."""
+"""Readiness: a thread looks each second whether the parts answer, so that `/readyz` costs no request anything.
 
+The same thread writes when keys were last used: what a request need not wait for.
+"""
+
+import contextlib
 import threading
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -7,8 +11,8 @@ from typing import NamedTuple
 import structlog
 
 from sandbox.contract import Backend, Limits, SandboxError
+from service.auth.last_used import LastUsed
 from service.errors import StoreBusy
-from service.settings import Settings
 from service.store import health
 from service.store.session import Store
 
@@ -28,10 +32,10 @@ class Check(NamedTuple):
 class Readiness:
     """The newest checks. Use as a context manager around the life of the app."""
 
-    def __init__(self, settings: Settings, store: Store, sandbox: Backend) -> None:
-        self._settings = settings
+    def __init__(self, store: Store, sandbox: Backend, last_used: LastUsed) -> None:
         self._store = store
         self._sandbox = sandbox
+        self._last_used = last_used
         self._checks: dict[str, Check] = {"start": Check(False, True, "not looked yet")}
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="readiness", daemon=True)
@@ -50,13 +54,17 @@ class Readiness:
 
     def __exit__(self, *_: object) -> None:
         self._ending.set()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=10)
+        with contextlib.suppress(StoreBusy):
+            self._last_used.write(self._store)
 
     def _run(self) -> None:
         isolation = self._isolation()
         while not self._ending.is_set():
             try:
                 self._checks = {"sandbox": isolation, **self._database()}
+                with contextlib.suppress(StoreBusy):  # then the next second writes it
+                    self._last_used.write(self._store)
             except Exception as error:  # noqa: BLE001 - whatever breaks the look is what there is to report
                 log.warning("readiness_failed", error=type(error).__name__)
                 self._checks = {"database": Check(False, True, type(error).__name__), "sandbox": isolation}
