@@ -130,7 +130,12 @@ Relation = Literal["equal", "compatible", "contradict"]
 
 
 class Verifier(Protocol):
-    """The attributes of a verifier module. Bump `version` on any change that can change a verdict."""
+    """The attributes of a verifier module. Bump `version` on any change that can change a verdict.
+
+    A module of cost `ms` may also export `quick(response, reference, params) -> Finding | None`, which runs in the
+    calling thread and settles what microseconds can settle; `gold_case(case) -> Case`, its own reference as the answer,
+    to tell whose fault a killed worker was; and `warm_imports` and `warm()`, what a worker template loads first.
+    """
 
     name: str
     version: str

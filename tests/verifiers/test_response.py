@@ -137,9 +137,9 @@ def test_two_boxes_side_by_side_are_one_list(engine: Engine) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("verifier", ["exact", "numeric", "math"])
 def test_reading_is_linear(engine: Engine, verifier: str, text: str) -> None:
-    """A text of the largest size allowed, made of whatever the scanner looks for."""
-    started = time.perf_counter()
+    """A text of the largest size allowed, made of whatever the scanner looks for; in CPU seconds, of this process."""
+    started = time.process_time()
     verdict = judge(engine, verifier, text, {"answer": "7"}, {})
     assert verdict.reward is not None
     assert verdict.reward <= 0
-    assert time.perf_counter() - started < 1.5
+    assert time.process_time() - started < 1.0
