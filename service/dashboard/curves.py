@@ -41,12 +41,13 @@ class Shape:
 
 SHAPES = (
     Shape("Reward, mean", re.compile(r"reward/(mean)|reward_(mean)")),
-    Shape("Held-out pass rate", re.compile(r"eval/(.+?)(?:/(?:avg@\d+|pass@\d+|pass_rate|mean))?"), 0.0, 1.0),
+    Shape("Held-out pass rate", re.compile(r"eval/(.+)/(?:avg@\d+|pass_rate|mean)"), 0.0, 1.0),
+    Shape("Held-out pass@k: any of k is right", re.compile(r"eval/(.+/pass@\d+)"), 0.0, 1.0),
     Shape("Reward by family", re.compile(r"reward/(.+)/mean|pass_rate/(.+)|family/(.+)")),
     Shape("Groups with a signal", re.compile(r"group/(effective_share|zero_std_frac)"), 0.0, 1.0),
     Shape("Outcomes", re.compile(r"outcome/(.+?)_frac|outcome/(.+)"), stacked=True),
     Shape("Loss", re.compile(r"(?:optim/|sft/|policy/|grpo/)?(loss)|(sft)/loss")),
-    Shape("Length of answers", re.compile(r"len/(.+)")),
+    Shape("Length of answers", re.compile(r"len/(mean|max)")),
     Shape("Stability", re.compile(r"policy/(entropy|kl_ref)|(entropy)|mismatch/(kl_mean)")),
 )
 

@@ -1,5 +1,6 @@
 """Jobs and workers: what waits, runs, failed; who is there to do it."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -20,6 +21,7 @@ from service.words import JobStatus
 
 ALIVE_S = 30.0
 PAGE = 50
+GATE = re.compile(r"G\d+")
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
@@ -94,7 +96,9 @@ def _one(request: Request, store: StoreHandle, job_id: str) -> dict[str, Any]:
             "gates": gates(job.counts),
             "counts": [(name, value) for name, value in job.counts.items() if not isinstance(value, Mapping)],
             "groups": {
-                name: value for name, value in job.counts.items() if isinstance(value, Mapping) and name != "gates"
+                name: value
+                for name, value in job.counts.items()
+                if isinstance(value, Mapping) and not GATE.fullmatch(name)
             },
             "mark": _mark([job], []),
             "live_url": page_url(request, f"/jobs/{job_id}/live"),
@@ -102,15 +106,10 @@ def _one(request: Request, store: StoreHandle, job_id: str) -> dict[str, Any]:
         }
 
 
-def gates(counts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, int]]]:
-    """The results of each gate, in the order of the gates."""
-    found = counts.get("gates")
-    if not isinstance(found, Mapping):
-        return []
-    return [
-        (gate, results if isinstance(results, Mapping) else {"fail": results})
-        for gate, results in sorted(found.items())
-    ]
+def gates(counts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, float]]]:
+    """What each gate found, in the order of the gates: the counts of a job that are named after one."""
+    named = [(name, found) for name, found in counts.items() if GATE.fullmatch(name) and isinstance(found, Mapping)]
+    return sorted(named, key=lambda item: int(item[0][1:]))
 
 
 def _page(db: ReadSession, status: str, kind: str, before: str) -> list[Job]:

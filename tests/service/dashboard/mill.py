@@ -69,11 +69,8 @@ def work(store: Store) -> dict[str, str]:
             name: jobs.claim(db, found[name], worker="host-a:4711", lease_s=60)
             for name in ("running", "done", "failed")
         }
-        counts = {
-            "read": 500,
-            "accepted": 431,
-            "gates": {"G0": {"pass": 490, "fail": 10}, "G1": {"pass": 431, "fail": 59}},
-        }
+        first = {"in": 500, "pass": 490, "fail": 10, "error": 0, "seconds": 0.2}
+        counts = {"candidates": 500, "active": 431, "G0": first, "G1": first | {"in": 490, "pass": 431, "fail": 59}}
         running, done, failed = (claim for claim in claims.values() if claim)
         jobs.step(db, running.id, running.token, cursor={"at": 210}, counts=counts, progress=0.42)
         jobs.finish(db, done.id, done.token, result={"made": 431}, counts=counts, status=JobStatus.DONE)

@@ -11,6 +11,8 @@ METRICS = {
     "outcome/failed_frac": [(0, 0.9), (1, 0.5)],
     "outcome/sandbox_error_frac": [(0, 0.0), (1, 0.1)],
     "eval/heldout/avg@4": [(0, 0.1)],
+    "eval/heldout/pass@4": [(0, 0.3)],
+    "eval/infrastructure": [(0, 0.0)],
     "optim/lr": [(0, 1e-4), (1, 1e-4)],
     "something/else": [(1, 5.0)],
 }
@@ -23,7 +25,11 @@ def href(step: int) -> str:
 def test_every_curve_is_somewhere_on_the_page() -> None:
     shown = {panel.title for panel in curves.panels(METRICS, href)}
     assert {"Reward, mean", "Reward by family", "Held-out pass rate", "Groups with a signal", "Outcomes"} <= shown
-    assert {panel.title for panel in curves.others(METRICS, href)} == {"optim/lr", "something/else"}
+    assert {panel.title for panel in curves.others(METRICS, href)} == {
+        "eval/infrastructure",
+        "optim/lr",
+        "something/else",
+    }
 
 
 def test_a_part_of_a_name_finds_curated_curves_too() -> None:

@@ -74,8 +74,8 @@ def test_every_page_is_there_and_guarded(sign_in: SignIn, filled: Filled) -> Non
     [
         ("/", "taskmill import"),
         ("/tasks", "taskmill import"),
-        ("/runs", "taskmill train"),
-        ("/jobs", "taskmill factory run"),
+        ("/runs", "taskmill up --demo"),
+        ("/jobs", "taskmill factory run math.add"),
         ("/jobs", "taskmill worker"),
     ],
 )
@@ -262,6 +262,13 @@ def test_a_dead_job_needs_attention_and_is_a_click_away(sign_in: SignIn, sqlite_
     assert "1 dead job" in text
     assert "No worker is running" not in text
     assert job_id in client.get("/jobs?status=dead").text
+
+
+def test_a_job_shows_what_each_gate_found(sign_in: SignIn, filled: Filled) -> None:
+    text = sign_in(*READER).get(f"/jobs/{filled.jobs['running']}").text
+    row = re.search(r"<td>G1</td>(.*?)</tr>", text)
+    assert row is not None
+    assert re.findall(r">([\d.]+)<", row[1]) == ["490", "431", "59", "0", "0.2"]
 
 
 def test_failures_of_ours_stand_beside_the_pass_rate(sign_in: SignIn, sqlite_store: Store, filled: Filled) -> None:

@@ -58,3 +58,29 @@ def test_the_front_end_is_small() -> None:
 
 def test_the_address_of_static_files_changes_with_them() -> None:
     assert re.fullmatch(r"[0-9a-f]{12}", build())
+
+
+def named_commands() -> list[str]:
+    """Every `taskmill …` that a page tells its reader to run."""
+    import inspect
+
+    from service.dashboard import needs
+
+    texts = [*SOURCES.values(), inspect.getsource(needs)]
+    found = {match for text in texts for match in re.findall(r"taskmill (?:[a-z]+)(?: [a-z]+)?", text)}
+    return sorted(found)
+
+
+@pytest.mark.parametrize("named", named_commands())
+def test_every_command_that_a_page_names_exists(named: str) -> None:
+    import typer
+
+    from taskmill.cli.app import app
+
+    command = typer.main.get_command(app)
+    for word in named.split()[1:]:
+        children = getattr(command, "commands", None)
+        if children is None:
+            break  # what follows is an argument
+        assert word in children, named
+        command = children[word]
