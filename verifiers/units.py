@@ -61,9 +61,8 @@ def plausible(text: str, *, spaced: bool = True) -> bool:
         return unit in _LONE and spaced
     if not spaced and len(unit) < 4:
         return unit in _GLUED
-    if known(unit):
-        return True
-    return len(words) <= 3 and all(_WORD.fullmatch(word) for word in words)
+    nouns = len(words) <= 3 and all(_WORD.fullmatch(word) for word in words)
+    return nouns or known(unit)  # the library is loaded only for what is no plain noun
 
 
 def known(unit: str) -> bool:
