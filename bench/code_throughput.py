@@ -2,8 +2,9 @@
 
     python bench/code_throughput.py [--seconds 5] [--threads 2]
 
-Prints one JSON object. `bare` starts `python main.py` for each test and compares nothing; `stdio` and `asserts` are
-whole verdicts, with boxes made and removed. Rates are of this machine, at this moment, under its load of this moment.
+Prints one JSON object. `bare` starts the boxes' own interpreter on `main.py` for each test and compares nothing;
+`stdio` and `asserts` are whole verdicts, with boxes made and removed. Rates are of this machine, at this moment, under
+its load of this moment.
 """
 
 import argparse
@@ -21,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from sandbox.backends import make_backend
 from sandbox.contract import Limits
+from sandbox.image import stage
 from verifiers.contract import Case, Outcome
 from verifiers.engine import Engine
 
@@ -75,11 +77,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         main_file = Path(folder, "main.py")
         main_file.write_text(PROGRAM, encoding="utf-8")
-        python = getattr(sys, "_base_executable", sys.executable)
+        image = stage()
+        python = image.local / "bin" / "python3"
+        env = {"LD_LIBRARY_PATH": str(image.local / "lib")} if image.own_libraries else {}
 
         def bare() -> None:
             subprocess.run(
-                [python, "-s", "-B", main_file], input=b"41\n", capture_output=True, check=True, timeout=30, env={}
+                [python, "-s", "-B", main_file], input=b"41\n", capture_output=True, check=True, timeout=30, env=env
             )
 
         try:

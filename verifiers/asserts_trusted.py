@@ -161,7 +161,7 @@ class Trusted(Peer):
         return code == "ok"
 
     def _blame(self, at: str, found: BaseException) -> str:
-        """`exception` when it came from the candidate, else `wrong`; `setup` is what only the author can have caused."""
+        """`exception` when it came from the candidate, `setup` when only the author can be the cause, else `wrong`."""
         seen: BaseException | None = found
         while seen is not None:
             if any(seen is raised for raised in self.raised):

@@ -1,11 +1,11 @@
 from typing import Any
 
 import pytest
-from tests.verifiers.code_cases import context, judged, lines, missing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox.contract import Backend
+from tests.verifiers.code_cases import context, judged, lines, missing
 from verifiers import code_stdio
 from verifiers.code_compare import same_output
 from verifiers.composer import reward
