@@ -50,6 +50,7 @@ def build_api(settings: Settings) -> "Iterator[FastAPI]":
     )
     sandbox = make_backend(settings.sandbox_backend, settings.sandbox_boxes)
     engine = Engine(sandbox, settings.verify_workers)
+    engine.warm()  # or the first answer that needs a worker would wait for its imports
     try:
         yield create_app(settings, store, engine, sandbox)
     finally:
