@@ -72,13 +72,14 @@ class ProcessParts:
         return self._runtime
 
     def engine(self) -> Engine:
-        """The engine of this process; its share of boxes and verifier processes is that of one job."""
+        """The engine of this process. Boxes and verifier processes are counted for each process, as in the API."""
         if self._engine is None:
             from sandbox.backends import make_backend  # here: the main process and text-only jobs never need it
 
-            settings, at_once = self._settings, self._settings.worker_processes
-            self._sandbox = make_backend(settings.sandbox_backend, max(1, settings.sandbox_boxes // at_once))
-            self._engine = Engine(self._sandbox, max(1, settings.verify_workers // at_once))
+            settings = self._settings
+            self._sandbox = make_backend(settings.sandbox_backend, settings.sandbox_boxes)
+            # A verdict may need two boxes at once: more threads than pairs would only wait for each other.
+            self._engine = Engine(self._sandbox, max(1, min(settings.verify_workers, settings.sandbox_boxes // 2)))
         return self._engine
 
     def close(self) -> None:
