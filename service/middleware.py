@@ -94,6 +94,23 @@ class RequestContext:
             log.info("request", method=scope["method"], route=route, status=status, ms=round(seconds * 1000, 1))
 
 
+class HeadAsGet:
+    """HEAD is GET without its body: every GET route answers it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self.app(scope, receive, send)
+            return
+
+        async def bare(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        await self.app({**scope, "method": "GET"}, receive, bare)
+
+
 class BodyLimit:
     """Reads the body of a request, up to its route's limit, and hands it on in one piece."""
 

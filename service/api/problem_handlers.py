@@ -1,6 +1,7 @@
 """Every exception of a request becomes a problem here, and nowhere else."""
 
 import ast
+import traceback
 
 import structlog
 from fastapi import FastAPI, Request
@@ -112,5 +113,6 @@ def _pointer(field: str) -> str:
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
-    log.exception("unexpected_error", route=request.url.path, exc_info=error)
+    trace = "".join(traceback.format_exception(error))  # as text, without the values of locals: they hold secrets
+    log.error("unexpected_error", path=request.url.path, traceback=trace)
     return answer(request, Problem("The failure was logged under this trace id."))
