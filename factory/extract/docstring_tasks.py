@@ -100,7 +100,7 @@ class DocstringTasks:
             verifier=VerifierChoice(name="code_asserts", params={"language": "python", "entries": [name]}),
             reference={"asserts": asserts, "setup": setup},
             gold=[f"```python\n{gold}```"],
-            nulls=["", *[f"```python\n{stub}```" for stub in stubs]],
+            nulls=["", *stubs],
             limits=TaskLimits(wall_s=10),
             source=SourceDraft(
                 uri=source.uri,

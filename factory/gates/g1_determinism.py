@@ -36,6 +36,8 @@ class Determinism:
         ]
 
     def _case(self, subject: Subject) -> Case | None:
+        if subject.candidate.origin is not None and runs_code(subject.candidate):
+            return None  # it is made again here; G2 judges its golds more often than this gate would
         answers = golds(subject.candidate)
         return case_of(subject.candidate, answers[0]) if answers else None
 
@@ -99,4 +101,5 @@ class Determinism:
         if outcomes and elsewhere.outcomes.get(place, outcomes[0]) != outcomes[0]:
             evidence["elsewhere"] = elsewhere.outcomes[place]
             return GateResult.FAIL, "judged_differently", f"{outcomes[0]} here, {elsewhere.outcomes[place]} elsewhere"
-        return GateResult.PASS, "ok", "made again and judged again" if made.get(place) else "judged again"
+        done = [*(["made again"] if made.get(place) else []), *(["judged again"] if outcomes else [])]
+        return GateResult.PASS, "ok", " and ".join(done)

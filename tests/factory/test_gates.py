@@ -148,7 +148,7 @@ def test_the_reference_is_the_gold_where_none_is_given(text_engine: Engine) -> N
 def test_a_task_without_any_gold_waits_for_its_author(text_engine: Engine) -> None:
     one = subject(
         gold=[],
-        verifier={"name": "composite", "params": {"parts": [{"name": "a", "verifier": "exact", "weight": 1}]}},
+        verifier={"name": "composite", "params": {"parts": [{"name": "a", "verifier": "exact", "role": "score"}]}},
         reference={"parts": {"a": {"answer": "yes"}}},
         nulls=[],
     )

@@ -1,8 +1,10 @@
 """Real workers, real brokers, real kills: what is filed is done, and its effect happens once."""
 
 import os
+import shutil
 import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -114,6 +116,35 @@ def test_lost_hints_lose_no_job(make_worker: MakeWorker) -> None:
     for job in filed:
         worker.wait(job, "done", within_s=30)
         assert worker.effects(job) == [0, 1]
+
+
+@pytest.mark.redis
+@pytest.mark.faults
+def test_redis_restart_recovers(make_worker: MakeWorker) -> None:
+    """D18: after the broker was gone for a while, jobs filed meanwhile and later are done, each once."""
+    binary = shutil.which("redis-server")
+    if binary is None:
+        pytest.skip("redis-server is not here: `apt-get install redis-server`")
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = [binary, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+    broker = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        worker = make_worker(f"redis://127.0.0.1:{port}/0", TASKMILL_JOB_RESCUE_S="2")
+        worker.start()
+        worker.wait(worker.file("test.count"), "done", within_s=40)
+        broker.kill()
+        broker.wait(timeout=5)
+        meanwhile = worker.file("test.count", steps=2)
+        worker.wait(meanwhile, "done", within_s=40)
+        broker = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        later = [worker.file("test.count", steps=2) for _ in range(3)]
+        for job in later:
+            worker.wait(job, "done", within_s=60)
+        assert [worker.effects(job) for job in (meanwhile, *later)] == [[0, 1]] * 4
+    finally:
+        broker.kill()
+        broker.wait(timeout=5)
 
 
 def test_embedded_latency(make_worker: MakeWorker) -> None:
