@@ -70,9 +70,10 @@ class ServiceTasks:
         for domain in sorted(self._config.stream.domains):
             for row in self._chosen(domain, "train", sft.tasks_per_domain):
                 task = self._client.tasks.get(row["id"], answers=True)
-                answers = [answer for answer in task.get("gold") or () if isinstance(answer, str)]
-                if answers:
-                    found.append(Gold(task["prompt"], answers[0]))
+                shown = task.get("answers")
+                texts = [answer for answer in shown["gold"] if isinstance(answer, str)] if shown else []
+                if texts:
+                    found.append(Gold(task["prompt"], texts[0]))
         if not found:
             raise TrainerError(
                 "no active task of the split train has a gold answer; set sft.steps=0, or name a JSONL in sft.source"

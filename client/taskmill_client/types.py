@@ -68,8 +68,16 @@ class TaskSummary(TypedDict):
     updated_at: str
 
 
+class Answers(TypedDict):
+    """What a task's key holder with `answers:read` may see."""
+
+    reference: Json
+    gold: list[str | Json]
+    nulls: list[str | Json]
+
+
 class Task(TypedDict):
-    """One task; `reference`, `gold` and `nulls` come only with `answers=True`."""
+    """One task; `answers` comes only when it is asked for."""
 
     id: str
     version: int
@@ -77,17 +85,17 @@ class Task(TypedDict):
     domain: str
     status: str
     split: str
+    verifier: str
+    verifier_params: Json
     tags: list[str]
     prompt: list[Message]
-    verifier: VerifierChoice
     environment: Json
     limits: Json
     features: Json
+    sources: list[Json]
     family_id: str
     content_hash: str
-    reference: NotRequired[Json]
-    gold: NotRequired[list[str | Json]]
-    nulls: NotRequired[list[str | Json]]
+    answers: NotRequired[Answers]
 
 
 class ImportLine(TypedDict, total=False):
