@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
-from service.errors import Conflict, NotFound
+from service.errors import NotFound
 from service.store.ids import new_id
 from service.store.session import ReadSession, WriteSession
 from service.store.tables import Snapshot, Stream
@@ -65,14 +66,10 @@ _COLUMNS = (
 _QUERY = select(*_COLUMNS).join(Snapshot, Snapshot.hash == Stream.snapshot_hash)
 
 
-def create(db: WriteSession, request: Mapping[str, Any], *, lineage: str, hash_: str, actor: str, now: datetime) -> str:
-    """Write a new stream of this request (already checked) on this snapshot.
-
-    Raises:
-        Conflict: the name is taken; the caller looks at whose it is.
-    """
-    if by_name(db, request["name"]) is not None:
-        raise Conflict("Another stream has this name.")
+def create(
+    db: WriteSession, request: Mapping[str, Any], *, lineage: str, hash_: str, actor: str, now: datetime
+) -> str | None:
+    """Write a new stream of this request (already checked) on this snapshot; None when its name is taken."""
     row = dict(request) | {
         "id": new_id("str"),
         "lineage": lineage,
@@ -81,8 +78,10 @@ def create(db: WriteSession, request: Mapping[str, Any], *, lineage: str, hash_:
         "created_by": actor,
         "created_at": now,
     }
-    db.execute(insert(Stream), [row])
-    return str(row["id"])
+    dialect = postgresql if db.get_bind().dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(Stream).on_conflict_do_nothing(index_elements=["name"]).returning(Stream.id)
+    made: str | None = db.scalar(statement, row)
+    return made
 
 
 def get(db: ReadSession, stream_id: str) -> StreamRecord:

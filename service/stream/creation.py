@@ -45,11 +45,12 @@ def make(store: Store, request: StreamRequest, *, secret: bytes, actor: str) -> 
     record = _snapshot(tasks, request, secret)
     _write(store, record, tasks, request, now)
     with store.writing() as db:
-        found = streams.by_name(db, request.name)
-        if found is not None:
-            return Made(_same(found, request), new=False)
         lineage = request.policy.lineage or request.name
         made = streams.create(db, _body(request), lineage=lineage, hash_=record.hash, actor=actor, now=now)
+        if made is None:  # another request was first
+            found = streams.by_name(db, request.name)
+            assert found is not None
+            return Made(_same(found, request), new=False)
         data = {"snapshot": record.hash, "tasks": record.tasks, "shares": dict(request.weights)}
         events.record(db, made, "stream.created", actor, data=data)
         return Made(streams.get(db, made), new=True)

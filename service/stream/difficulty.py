@@ -1,6 +1,6 @@
 """What rollouts say about a task: a Beta posterior of the pass rate of one policy lineage. Pure.
 
-The policy moves, so evidence fades: what is `lag` versions older than the newest counts exp(−lag/8), whether it arrives
+The policy moves, so evidence fades: what is `lag` versions away from the newest counts exp(−lag/8), whether it arrives
 late or lies in the posterior already. Our own failures have no reward and are no evidence.
 
 Not covered: features of tasks, an ability shared by tasks, guess floors. Each task is measured alone.
@@ -39,16 +39,17 @@ class Posterior(NamedTuple):
 def updated(before: Posterior, rewards: Sequence[float], version: int | None, newest: int | None = None) -> Posterior:
     """The posterior after these rewards of valid rollouts, made by policy version `version`.
 
-    A reward counts as success to the part by which it lies in [0, 1]; −1 counts as 0. `newest` is the lineage's newest
-    version, if larger. Unknown versions are taken as the newest.
+    A reward counts as success to the part by which it lies in [0, 1]; −1 counts as 0. `newest` is the newest version of
+    the training that goes on now: it may be smaller than what the posterior knows, when a policy began anew or went
+    back to a checkpoint. Unset, it is the largest version known. An unknown version is taken as the newest.
 
     Raises:
         ValueError: a reward is not finite.
     """
     if not all(map(math.isfinite, rewards)):
         raise ValueError("a reward must be finite")
-    known = [number for number in (version, before.version, newest) if number is not None]
-    latest = max(known, default=None)
+    known = [version, newest] if newest is not None else [version, before.version]
+    latest = max((number for number in known if number is not None), default=None)
     old = _faded(latest, before.version)
     weight = _faded(latest, version)
     success = sum(min(1.0, max(0.0, reward)) for reward in rewards)
@@ -123,4 +124,4 @@ def bucket_values(n: int) -> Mapping[int, float]:
 
 
 def _faded(newest: int | None, version: int | None) -> float:
-    return 1.0 if newest is None or version is None else math.exp(-(newest - version) / FADE)
+    return 1.0 if newest is None or version is None else math.exp(-abs(newest - version) / FADE)

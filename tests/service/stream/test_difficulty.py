@@ -112,6 +112,13 @@ def test_old_evidence_fades_as_the_policy_moves_on(steps: int) -> None:
     assert found[:2] == pytest.approx((1 + 4 * math.exp(-steps / 8), 1 + 2 * math.exp(-steps / 8)))
 
 
+def test_a_policy_that_began_anew_is_believed() -> None:
+    """A second run of one lineage starts at version 0: its rollouts count in full, the old ones have faded."""
+    found = updated(Posterior(9, 1, 500), [0.0] * 8, 0, newest=0)
+    assert found[:2] == pytest.approx((1, 9))
+    assert found.version == 0
+
+
 def test_a_reward_counts_by_its_part_between_nought_and_one() -> None:
     assert updated(Posterior(), [-1.0, 0.25, 1.0], None)[:2] == pytest.approx((2.25, 2.75))
 

@@ -46,6 +46,14 @@ def test_a_stream_is_made_once_and_found_by_an_equal_request(client: TestClient,
     assert client.get("/v1/streams").json() == {"items": [stream], "next": None}
 
 
+def test_equal_requests_at_once_make_one_stream(client: TestClient, tasks: AddTasks) -> None:
+    tasks({"a": 3})
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda _: client.post("/v1/streams", json=BODY), range(8)))
+    assert sorted(answer.status_code for answer in answers) == [200] * 7 + [201]
+    assert len({answer.json()["id"] for answer in answers}) == 1
+
+
 @pytest.mark.parametrize(
     ("pointer", "changes"),
     [
