@@ -168,21 +168,28 @@ class Cell:
         """Kill, reap, remove. Idempotent; False when something could not be removed."""
         if self._closed is not None:
             return self._closed
-        clean = True
-        if self._popen is not None:
-            self.kill()
-            try:
-                self._popen.wait(DEAD_WITHIN_S)
-            except subprocess.TimeoutExpired:
-                clean = False
-        self.control.close()
-        if self.leaf is not None:
-            clean = self.leaf.remove() and clean
-        for fd in self._fds:
-            os.close(fd)
-        self._fds.clear()
-        self._closed = clean
+        self._closed = False
+        try:
+            clean = self._reap()
+            if self.leaf is not None:
+                clean = self.leaf.remove() and clean
+            self._closed = clean
+        finally:
+            self.control.close()
+            for fd in self._fds:
+                os.close(fd)
+            self._fds.clear()
         return clean
+
+    def _reap(self) -> bool:
+        if self._popen is None:
+            return True
+        self.kill()
+        try:
+            self._popen.wait(DEAD_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
 
 def _ready(fd: int, within_s: float) -> bool:
