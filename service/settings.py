@@ -48,7 +48,9 @@ class Settings(BaseSettings):
         "local", description="`unisolated` runs candidate code without isolation; every verdict then names it."
     )
     sandbox_boxes: int = Field(
-        default_factory=lambda: 2 * (os.cpu_count() or 1), ge=2, description="Programs that may run at once; judging by assertions takes two."
+        default_factory=lambda: 2 * (os.cpu_count() or 1),
+        ge=2,
+        description="Programs that may run at once; judging by assertions takes two.",
     )
     worker_processes: int = Field(
         default_factory=lambda: os.cpu_count() or 1, ge=1, description="Jobs that one worker runs at once."
