@@ -170,7 +170,7 @@ def whole(found: Whole) -> TaskOut:
     """One version in full."""
     version = found.version
     head = version.prompt_text[: tasks.HEAD_CHARACTERS]
-    fields = _summary(Listed(found.task, head, version.tags))
+    fields = _summary(Listed(found.task, head, found.tags))
     sources = [SourceOut(uri=s.uri, licence=s.licence, retrieved_at=s.retrieved_at, span=s.span) for s in found.sources]
     return TaskOut.model_validate(
         fields

@@ -126,6 +126,7 @@ def get_task(
 @router.patch(
     "/{task_id}",
     operation_id="tasks_patch",
+    response_model=TaskOut,
     responses=problems(NotFound, Invalid, PreconditionFailed, PreconditionRequired, StoreBusy),
 )
 def patch_task(
@@ -134,13 +135,14 @@ def patch_task(
     caller: Curator,
     store: StoreHandle,
     if_match: Annotated[str | None, Header()] = None,
-) -> list[str]:
+) -> Response:
     """Replace the tags of a task. Needs If-Match with the ETag of what was read, so that no edit is lost."""
     with store.writing() as db:
-        task = tasks.get(db, task_id, holdout=caller.may(Scope.HOLDOUT_READ))
+        task = tasks.lock(db, task_id, holdout=caller.may(Scope.HOLDOUT_READ))
         require_match(if_match, task.row_version)
         tasks.set_tags(db, task, body.tags, actor=caller.key_id)
-        return tasks.tags_of(db, task_id)
+        answer, etag = whole(tasks.whole(db, task)), tag_of(task.row_version)
+        return Response(answer.model_dump_json(), headers={"ETag": etag}, media_type="application/json")
 
 
 STATUS_PROBLEMS = problems(NotFound, Conflict, StoreBusy)

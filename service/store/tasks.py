@@ -42,6 +42,8 @@ class Whole(NamedTuple):
     version: TaskVersion
     sources: Sequence[TaskSource]
     answers: TaskAnswer | None
+    tags: Sequence[str]
+    """The task's tags of now, whatever the version was submitted with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,17 @@ def get(db: ReadSession, task_id: str, *, holdout: bool) -> Task:
     return row
 
 
+def lock(db: WriteSession, task_id: str, *, holdout: bool) -> Task:
+    """A task as `get` has it, held until the transaction ends: no other edit comes between its reading and its change.
+
+    Raises:
+        NotFound
+    """
+    task = get(db, task_id, holdout=holdout)
+    db.refresh(task, with_for_update=True)
+    return task
+
+
 def whole(db: ReadSession, task: Task, version: int | None = None, *, answers: bool = False) -> Whole:
     """A version of a task, by default its newest.
 
@@ -113,7 +126,7 @@ def whole(db: ReadSession, task: Task, version: int | None = None, *, answers: b
     if row is None:
         raise NotFound(f"task {task.id} has no version {version}")
     sources = db.scalars(select(TaskSource).where(TaskSource.task_id == task.id).order_by(TaskSource.id)).all()
-    return Whole(task, row, sources, db.get(TaskAnswer, key) if answers else None)
+    return Whole(task, row, sources, db.get(TaskAnswer, key) if answers else None, tags_of(db, task.id))
 
 
 def page(db: ReadSession, filters: Filters, pager: Pager, *, holdout: bool, newest_first: bool = True) -> Page[Listed]:
@@ -128,13 +141,15 @@ def page(db: ReadSession, filters: Filters, pager: Pager, *, holdout: bool, newe
     else:
         question = question.order_by(Task.id)
         question = question if after is None else question.where(Task.id > after[0])
-    rows = [Listed(row[0], row[1], row[2]) for row in db.execute(question)]
+    found = db.execute(question).all()
+    tags = _tags(db, [row[0].id for row in found])
+    rows = [Listed(row[0], row[1], tags[row[0].id]) for row in found]
     return pager.page(rows, lambda row: [row.task.id])
 
 
-def _listed() -> Select[Task, str, list[str]]:
+def _listed() -> Select[Task, str]:
     head = func.substr(TaskVersion.prompt_text, 1, HEAD_CHARACTERS)
-    return select(Task, head, TaskVersion.tags).join(
+    return select(Task, head).join(
         TaskVersion, and_(TaskVersion.task_id == Task.id, TaskVersion.version == Task.version)
     )
 
@@ -175,7 +190,10 @@ def move(
 
 
 def set_tags(db: WriteSession, task: Task, tags: Sequence[str], *, actor: str) -> Task:
-    """Replace the tags that lists filter by. The version's own tags stay what they were: a version never changes."""
+    """Replace the tags that lists filter by, of a task that this transaction holds by `lock`.
+
+    The version's own tags stay what they were: a version never changes.
+    """
     db.execute(delete(TaskTag).where(TaskTag.task_id == task.id))
     if tags:
         db.execute(insert(TaskTag), [{"task_id": task.id, "tag": tag} for tag in sorted(set(tags))])
@@ -187,7 +205,15 @@ def set_tags(db: WriteSession, task: Task, tags: Sequence[str], *, actor: str) -
 
 
 def tags_of(db: ReadSession, task_id: str) -> list[str]:
-    return list(db.scalars(select(TaskTag.tag).where(TaskTag.task_id == task_id).order_by(TaskTag.tag)))
+    return _tags(db, [task_id])[task_id]
+
+
+def _tags(db: ReadSession, ids: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {task_id: [] for task_id in ids}
+    rows = db.execute(select(TaskTag.task_id, TaskTag.tag).where(TaskTag.task_id.in_(ids)).order_by(TaskTag.tag))
+    for row in rows:
+        found[row.task_id].append(row.tag)
+    return found
 
 
 def dump_answers(answers: TaskAnswer) -> dict[str, Any]:

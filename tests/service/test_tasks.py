@@ -165,7 +165,10 @@ def test_two_editors_lose_no_update(client: TestClient) -> None:
     path = f"/v1/tasks/{made['id']}"
     etag = client.get(path).headers["etag"]
     assert client.patch(path, json={"tags": ["a"]}).status_code == 428
-    assert client.patch(path, json={"tags": ["a"]}, headers={"If-Match": etag}).json() == ["a"]
+    changed = client.patch(path, json={"tags": ["b", "a", "b"]}, headers={"If-Match": etag})
+    assert changed.json()["tags"] == ["a", "b"] == client.get(path).json()["tags"]
+    assert changed.headers["etag"] == client.get(path).headers["etag"] != etag
+    assert [row["tags"] for row in client.get("/v1/tasks?tag=b").json()["items"]] == [["a", "b"]]
     assert client.patch(path, json={"tags": ["b"]}, headers={"If-Match": etag}).status_code == 412
 
 
