@@ -5,12 +5,12 @@ from typing import Any
 
 from factory.contract import Subject
 from factory.gates.ladder import ORDER, Climb, climb, columns, count
-from factory.runner import JobFailed, Outage, Progress, Step, Steps, Work
+from factory.runner import JobFailed, Judging, Outage, Progress, Step, Steps, Work
 from service.store import gating
 from service.store.gating import Settled
 from service.store.session import ReadSession, WriteSession
 
-BATCH = 200
+BATCH = 100
 FILTERS = frozenset(("status", "domain", "generator", "verifier"))
 
 
@@ -91,7 +91,7 @@ class _Batches:
         with self._work.store.reading() as db:
             tasks = gating.bodies(db, ids)
         subjects = [Subject(task.candidate, task.content_hash, task.split, task.id, task.version) for task in tasks]
-        climbs = climb(subjects, self._work.runtime.engine()) if subjects else []
+        climbs = climb(subjects, Judging(self._work)) if subjects else []
         again = [task.id for task, found in zip(tasks, climbs, strict=True) if found.retry]
         self._all_void = bool(tasks) and len(again) == len(tasks)
         self.reason = next((found.reason for found in climbs if found.retry), self.reason)

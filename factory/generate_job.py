@@ -16,14 +16,15 @@ from factory.contract import BadKnobs, Dropped, Made, Source, SourceMissing, Sub
 from factory.gates.ladder import ORDER, Climb, climb, columns, count
 from factory.generators import GENERATORS
 from factory.knobs import filled
-from factory.runner import JobFailed, Outage, Progress, Step, Steps, Work
+from factory.runner import JobFailed, Judging, Outage, Progress, Step, Steps, Work
 from service.store import gating, jobs
 from service.store.admission import Prepared, admit, prepare
 from service.store.gating import Settled
 from service.store.session import WriteSession
 from service.store.splits import SplitRule, draw_split
 
-GATED_AT_ONCE = 200
+GATED_AT_ONCE, GATED_IN_BOXES_AT_ONCE = 200, 10
+READ_AT_ONCE = 1000
 BOXED_AT_ONCE = 16  # each takes seconds of boxes: progress is to be seen, and a kill is to cost little
 WRITTEN_AT_ONCE = 50
 YIELD_AFTER = 200
@@ -126,7 +127,7 @@ class _Run:
         ]
         fresh = [place for place, item in enumerate(prepared) if item.identity_hash not in known]
         climbs: list[Climb | None] = [None] * len(made)
-        judge = self._work.runtime.engine()
+        judge = Judging(self._work)
         found = climb([subjects[place] for place in fresh], judge) if fresh else []
         for place, one in zip(fresh, found, strict=True):
             climbs[place] = one

@@ -8,7 +8,7 @@ steps the handler may be stopped, so what it computes there must be repeatable.
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
@@ -22,6 +22,7 @@ from service.store import jobs
 from service.store.jobs import Claim, LeaseLost
 from service.store.session import Store, WriteSession
 from service.words import JobStatus
+from verifiers.contract import Case, Verdict
 from verifiers.engine import Engine
 
 BEATS_PER_LEASE = 6
@@ -105,6 +106,28 @@ class Work:
             raise Stopped(self._lease.why)
         if self.runtime.draining():
             raise Stopped(Why.DRAINING)
+
+
+class Judging:
+    """The engine, with a safe point between small batches: a stop does not wait for hundreds of boxes."""
+
+    AT_ONCE = 32
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def verify_many(self, cases: Sequence[Case]) -> list[Verdict]:
+        """The verdicts, in their order.
+
+        Raises:
+            Stopped: as `Work.safe_point`.
+        """
+        engine = self._work.runtime.engine()
+        verdicts: list[Verdict] = []
+        for start in range(0, len(cases), self.AT_ONCE):
+            self._work.safe_point()
+            verdicts += engine.verify_many(cases[start : start + self.AT_ONCE])
+        return verdicts
 
 
 Handler = Callable[[Work], Steps]
