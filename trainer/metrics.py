@@ -16,6 +16,8 @@ from trainer.loss import informative
 
 JOIN_S = 20.0
 QUEUE = 1000
+POINTS = 500
+"""Points of one post."""
 
 
 class Sink(Protocol):
@@ -74,8 +76,8 @@ class ServiceSink:
             ended = None in rows
             points = [point for row in rows if row for point in row]
             try:
-                if points:
-                    self._client.runs.log(self._run_id, points)
+                for start in range(0, len(points), POINTS):
+                    self._client.runs.log(self._run_id, points[start : start + POINTS])
             except TaskmillError:
                 self.dropped += len(points)
 

@@ -55,8 +55,15 @@ def make_model(config: Config) -> TinyGPT:
     return TinyGPT(TinyShape(config.model.layers, config.model.dim, config.model.heads, VOCABULARY))
 
 
-def train(config: Config, key: str, *, resume: bool = False, report: Report = lambda step: None) -> dict[str, Any]:
-    """Train against the service; the summary, which also lies in `summary.json`.
+def train(
+    config: Config,
+    key: str,
+    *,
+    resume: bool = False,
+    report: Report = lambda step: None,
+    notice: Callable[[str], None] = lambda name: None,
+) -> dict[str, Any]:
+    """Train against the service; the summary, which also lies in `summary.json`. `notice` is as in `run_phases`.
 
     Raises:
         TrainerError: the run cannot start or go on; the message says why.
@@ -72,7 +79,7 @@ def train(config: Config, key: str, *, resume: bool = False, report: Report = la
             runs = Runs(known.run_id, known.eval_run_id) if known else _new_runs(client, config, stream)
             sinks: list[Sink] = [ServiceSink(client, runs.train)]
             tasks = ServiceTasks(client, config, out)
-            summary = run_phases(config, stream, tasks, sinks, runs, start, report=report)
+            summary = run_phases(config, stream, tasks, sinks, runs, start, report=report, notice=notice)
             _end(client, runs.eval, summary)
             return summary
         finally:

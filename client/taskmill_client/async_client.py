@@ -189,8 +189,9 @@ class Runs(_Resource):
         """Add points to the run's curves; a step posted again replaces its point."""
         return await self._send(calls.run_log(run_id, points, status, summary))
 
-    async def metrics(self, run_id: str, name: str | None = None) -> Any:
-        return await self._send(calls.run_metrics(run_id, name))
+    def metrics(self, run_id: str, name: str | None = None) -> AsyncIterator[t.Point]:
+        """The points of one curve, or of all, page by page."""
+        return self._pages(calls.run_metrics(run_id, name))
 
 
 class AsyncClient:

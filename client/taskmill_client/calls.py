@@ -151,8 +151,8 @@ def run_log(run_id: str, points: Sequence[t.Point], status: str | None, summary:
     return post(f"/v1/runs/{run_id}/metrics", given(points=list(points), status=status, summary=summary))
 
 
-def run_metrics(run_id: str, name: str | None) -> Call[Any]:
-    return get(f"/v1/runs/{run_id}/metrics", name=name)
+def run_metrics(run_id: str, name: str | None) -> Call[t.Page[t.Point]]:
+    return get(f"/v1/runs/{run_id}/metrics", name=name, limit=200)
 
 
 # --- the service

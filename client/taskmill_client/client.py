@@ -188,8 +188,9 @@ class Runs(_Resource):
         """Add points to the run's curves; a step posted again replaces its point."""
         return self._send(calls.run_log(run_id, points, status, summary))
 
-    def metrics(self, run_id: str, name: str | None = None) -> Any:
-        return self._send(calls.run_metrics(run_id, name))
+    def metrics(self, run_id: str, name: str | None = None) -> Iterator[t.Point]:
+        """The points of one curve, or of all, page by page."""
+        return self._pages(calls.run_metrics(run_id, name))
 
 
 class Client:

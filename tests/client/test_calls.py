@@ -70,7 +70,7 @@ def test_what_each_call_sends(stub: Stub) -> None:
         client.runs.get("run_1")
         list(client.runs.list())
         client.runs.log("run_1", [{"step": 1, "name": "x", "value": 2.0}], status="done", summary={"a": 1})
-        client.runs.metrics("run_1", "x")
+        list(client.runs.metrics("run_1", "x"))
         client.stats("overview")
         client.verifiers()
         client.version()
