@@ -165,7 +165,8 @@ def count(db: ReadSession, filters: Filters, *, holdout: bool, at_most: int) -> 
 def move(
     db: WriteSession, task: Task, to: TaskStatus, *, actor: str, reason: str, receipts_key: str | None = None
 ) -> Task:
-    """Change a task's status, as the status machine allows it. A move to where it is already changes nothing.
+    """Change a task's status, as the status machine allows it. A move to where it is already changes nothing
+    but the key of the receipts that it is served by.
 
     Raises:
         Conflict: the machine has no such move, or an equal live task stands in the way of an activation.
@@ -174,9 +175,9 @@ def move(
         select(Task).where(Task.id == task.id).with_for_update().execution_options(populate_existing=True)
     ).one()
     was = TaskStatus(row.status)
-    if to is was:
+    if to is was and receipts_key in (None, row.receipts_key):
         return row
-    if to not in MOVES[was]:
+    if to is not was and to not in MOVES[was]:
         raise Conflict(f"the task is {was}; from there it can become {', '.join(sorted(MOVES[was])) or 'nothing else'}")
     row.status = to
     row.live = to not in ENDED
@@ -185,7 +186,8 @@ def move(
     if receipts_key is not None:
         row.receipts_key = receipts_key
     db.flush()
-    events.record(db, row.id, f"task.{to}", actor, reason, {"from": was, "to": to})
+    kind = "activated" if to is TaskStatus.ACTIVE else str(to)
+    events.record(db, row.id, f"task.{kind}", actor, reason, {"from": was, "to": to})
     return row
 
 
