@@ -1,5 +1,6 @@
 """What the demo shows: a progress bar for each source, the funnel, the pass rates."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -8,7 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-console = Console()
+console = Console(width=None if sys.stdout.isatty() else 110)
+"""Wide enough for the tables when the output goes to a file."""
 
 
 class Rates(NamedTuple):
@@ -46,20 +48,23 @@ class Report:
 
 def show_making(jobs: Sequence[Mapping[str, Any]]) -> None:
     """The funnel: candidates, duplicates, rejects of each gate, active tasks; one row for each source."""
-    gates = sorted({gate for job in jobs for gate, count in job["counts"].items() if isinstance(count, dict)})
-    table = Table(
-        "source", "extracted", "duplicates", *(f"rejected by {gate}" for gate in gates), "active", "stopped by"
-    )
+    gates = sorted({gate for job in jobs for gate in job["counts"] if gate[0] == "G"})
+    heads = ("source", "extracted", "duplicates", *(f"{gate} rejects" for gate in gates), "active", "ended by")
+    table = Table(*heads, title="Tasks made, gated and active", title_justify="left")
     total = [0] * (len(gates) + 3)
     for job in jobs:
         counts = job["counts"]
         row = [counts.get("candidates", 0), counts.get("duplicates", 0)]
         row += [counts.get(gate, {}).get("fail", 0) for gate in gates] + [counts.get("active", 0)]
         total = [a + b for a, b in zip(total, row, strict=True)]
-        table.add_row(job["params"]["generator"], *map(str, row), str((job["result"] or {}).get("stop_reason", "")))
+        ended = (job["result"] or {}).get("stop_reason", "")
+        table.add_row(job["params"]["generator"], *map(str, row), str(ended).replace("_", " "))
     table.add_section()
     table.add_row("all", *map(str, total))
     console.print(table)
+    for job in jobs:
+        for reason, count in job["counts"].get("dropped", {}).items():
+            console.print(f"{job['params']['generator']}: {count} sources made no task ({reason.replace('_', ' ')})")
 
 
 def show_rates(rates: Sequence[Rates]) -> None:
