@@ -9,7 +9,6 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
-from typing import Any
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -31,8 +30,10 @@ LIMITS: Mapping[str, int] = {
 UNBUFFERED = frozenset({"/v1/tasks:import"})
 _COMPLETE = re.compile(r"/v1/leases/[^/]+:complete")
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}")
+_DECODER = json.JSONDecoder()
+_BETWEEN = re.compile(r"[\s,:]*")
 NAME_FIELD_UP_TO = 32 * MIB
-"""A task that is too large is still read up to here, to name the field that makes it so."""
+"""A task that is too large is read up to here all the same, to name the field that makes it so."""
 
 
 def route_template(scope: Scope) -> str:
@@ -125,7 +126,7 @@ class BodyLimit:
         read_up_to = NAME_FIELD_UP_TO if scope["path"] == "/v1/tasks" else limit
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         body = bytearray()
-        more = not declared.isdigit() or int(declared) <= read_up_to
+        more = read_up_to > limit or not declared.isdigit() or int(declared) <= read_up_to
         too_large = not more
         while more:
             message = await receive()
@@ -154,14 +155,30 @@ class BodyLimit:
 
 
 def _culprit(body: bytearray, limit: int) -> list[FieldError]:
-    """The largest field of a body that is too large, as far as it was read whole."""
-    rule = f"a task has at most {limit} bytes as JSON"
+    """The largest field of a body that is too large, or the one that was being read when its reading was given up."""
+    text = body.decode("utf-8", "replace")
+    fields: dict[str, int] = {}
+    place = text.find("{") + 1
     try:
-        fields: dict[str, Any] = json.loads(bytes(body))
-        largest = max(fields, key=lambda name: len(json.dumps(fields[name])))
-    except (ValueError, TypeError, AttributeError, RecursionError):
+        while text[(place := _past(text, place)) : place + 1] == '"':
+            name, place = _DECODER.raw_decode(text, place)
+            start = _past(text, place)
+            fields[name] = len(text) - start  # as far as it was read, unless its end is found
+            _, place = _DECODER.raw_decode(text, start)
+            fields[name] = place - start
+    except (ValueError, RecursionError):
+        pass  # cut in the middle, or no JSON: what was found so far names the field
+    if not fields:
         return [FieldError("", "too_large", f"the body is larger than {limit} bytes")]
-    return [FieldError(f"/{largest}", "too_large", f"{rule}; this field alone has {len(json.dumps(fields[largest]))}")]
+    largest = max(fields, key=lambda name: fields[name])
+    rule = f"the body has at most {limit} bytes; this field alone has at least {fields[largest]} characters"
+    return [FieldError("/" + largest.replace("~", "~0").replace("/", "~1"), "too_large", rule)]
+
+
+def _past(text: str, place: int) -> int:
+    """The place of what comes after blanks, commas and colons."""
+    found = _BETWEEN.match(text, place)
+    return found.end() if found else place
 
 
 async def _refuse(scope: Scope, send: Send, problem: Problem) -> None:
