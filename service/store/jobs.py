@@ -209,10 +209,13 @@ def step(
 ) -> None:
     """Move the job's cursor in the transaction that writes the results of the step (at most 500 rows).
 
+    A job that gets on is no poison, so its starts are counted from here again: however long it is and however often
+    its workers die, it ends, because its cursor only moves forward.
+
     Raises:
         LeaseLost: another worker has the job; the step's results must not be kept.
     """
-    values: dict[str, Any] = {"cursor": dict(cursor)}
+    values: dict[str, Any] = {"cursor": dict(cursor), "attempts": 1}
     if counts is not None:
         values["counts"] = dict(counts)
     if progress is not None:
