@@ -13,13 +13,20 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 
 
+COMPUTED = {
+    "verify_workers": "number of cores",
+    "worker_processes": "number of cores",
+    "sandbox_boxes": "twice the number of cores",
+}
+
+
 def settings_page() -> str:
     from service.settings import Settings
 
     rows = ["| setting | default | meaning |", "|---|---|---|"]
     for name, field in Settings.model_fields.items():
-        default = "number of cores" if field.default_factory else "unset" if field.default is None else field.default
-        rows.append(f"| `TASKMILL_{name.upper()}` | `{default}` | {field.description or ''} |")
+        default = COMPUTED[name] if field.default_factory else "unset" if field.default in (None, "") else field.default
+        rows.append(f"| `TASKMILL_{name.upper()}` | {default} | {field.description} |")
     head = (
         "# Settings\n\nFrom the environment, else `taskmill.toml` in the working directory (lower case, no prefix).\n\n"
     )
@@ -27,16 +34,11 @@ def settings_page() -> str:
 
 
 def errors_page() -> str:
-    from service import errors
+    import service.app  # noqa: F401 - every part that defines problems is imported with it
+    from service.problem_details import every_problem
 
-    def tree(base: type[errors.Problem]) -> Iterator[type[errors.Problem]]:
-        for item in base.__subclasses__():
-            yield item
-            yield from tree(item)
-
-    found = {item.code: item for item in [errors.Problem, *tree(errors.Problem)]}
     lines = ["# Errors", "", "Every error is `application/problem+json` (RFC 9457) with one of these codes.", ""]
-    for code, item in sorted(found.items()):
+    for code, item in sorted(every_problem().items()):
         lines += [f"## {code}", "", f"{item.status} · {item.title}. {item.__doc__}", ""]
         if item.retry_after_s is not None:
             lines += [f"May be tried again after {item.retry_after_s} s (`Retry-After`).", ""]

@@ -17,7 +17,7 @@ class FieldError(NamedTuple):
 
 
 class Problem(Exception):
-    """The base of all errors that are answered. Never raised itself."""
+    """The failure is ours. It was logged under the trace id of the answer; sending the same again may meet it again."""
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal"

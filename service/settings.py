@@ -67,7 +67,7 @@ class Settings(BaseSettings):
     split_holdout_share: float = Field(0.02, ge=0, le=1, description="Share of new families that go to holdout.")
     split_eval_share: float = Field(0.08, ge=0, le=1, description="Share of new families that go to eval.")
     idempotency_ttl_h: float = Field(24.0, gt=0, description="How long an answered Idempotency-Key is remembered.")
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
 
     @classmethod
     def settings_customise_sources(
