@@ -31,7 +31,7 @@ from service.api.dependencies import Services
 from service.api.readiness import Readiness
 from service.auth.last_used import LastUsed
 from service.dashboard.router import router as dashboard
-from service.middleware import BodyLimit, HeadAsGet, RequestContext
+from service.middleware import BodyLimit, HeadAsGet, PlainQuery, RequestContext
 from service.settings import Settings
 from service.store.session import Store
 from verifiers.engine import Engine
@@ -87,6 +87,7 @@ def create_app(settings: Settings, store: Store, engine: Engine, sandbox: Backen
     app.include_router(problem_pages.router)
     app.include_router(dashboard)
     app.add_middleware(BodyLimit)
+    app.add_middleware(PlainQuery)
     app.add_middleware(RequestContext, registry=registry)
     app.add_middleware(HeadAsGet)
     return app

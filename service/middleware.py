@@ -9,12 +9,13 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
+from urllib.parse import parse_qsl
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.errors import FieldError, Problem, TooLarge
+from service.errors import FieldError, Invalid, Problem, TooLarge
 from service.problem_details import MEDIA_TYPE, encoded, headers
 
 log = structlog.get_logger("access")
@@ -110,6 +111,25 @@ class HeadAsGet:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
         await self.app({**scope, "method": "GET"}, receive, bare)
+
+
+class PlainQuery:
+    """Refuses NUL in a query string by its parameter's name: no text column of PostgreSQL can be compared with it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and b"%00" in scope["query_string"]:
+            pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+            names = sorted({name for name, value in pairs if "\0" in name + value})
+            if names:
+                rule = "text must not contain NUL"
+                await _refuse(
+                    scope, send, Invalid(errors=[FieldError(f"/query/{name}", "bad_text", rule) for name in names])
+                )
+                return
+        await self.app(scope, receive, send)
 
 
 class BodyLimit:

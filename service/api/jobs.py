@@ -12,16 +12,15 @@ from service.api.idempotent import OnceHandle
 from service.api.ids import JobId
 from service.errors import BadCursor, InFlight, Invalid, KeyReused, NotFound, StoreBusy
 from service.store import jobs
+from service.store.drafts import Strict
 from service.store.paging import Pager
 from service.words import JobStatus, Queue
 
 router = APIRouter(tags=["jobs"])
 
 
-class JobIn(BaseModel):
+class JobIn(Strict):
     """What to do: a kind and its params. `factory.generate`, `factory.gate` and `factory.regate` are kinds."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     kind: Annotated[str, Field(max_length=64, examples=["factory.generate"])]
     params: dict[str, Any] = Field({}, examples=[{"generator": "math.add", "accepted": 100, "seed": 0}])
