@@ -1,6 +1,7 @@
 """Vertical bins: how often a value fell into each range, each bin a link to its rows."""
 
 from collections.abc import Sequence
+from math import ceil
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -11,6 +12,8 @@ from service.dashboard.charts.scale import Extent, Linear
 from service.dashboard.charts.svg import UNITS, element, link, stretched
 from service.dashboard.charts.table import Cell, table
 from service.dashboard.charts.ticks import compact, percent, whole_ticks
+
+LABELS = 10
 
 
 class Bin(NamedTuple):
@@ -47,6 +50,7 @@ def histogram(bins: Sequence[Bin], *, title: str, noun: str, height: int = 160) 
     texts = (
         element("text", one.label, x=f"{(index + 0.5) * 100 / len(bins):.2f}%", y=14, text_anchor="middle")
         for index, one in enumerate(bins)
+        if index % ceil(len(bins) / LABELS) == 0  # more of them would run into one another
     )
     below = element("svg", *texts, class_="axis axis-x", width="100%", height=18, aria_hidden="true")
     return Chart(framed(plot, vertical(marks, y, height), below), sentence, twin)
