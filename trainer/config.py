@@ -133,13 +133,15 @@ class EvalConfig:
 class SftConfig:
     """A cold start on gold answers (`source = "gold"`, a key with `answers:read`) or a JSONL of prompt and response.
 
-    `steps` 0 skips it. `tasks_per_domain` is how many gold answers are read: few are enough.
+    `steps` 0 skips it. `tasks_per_domain` is how many gold answers are read: few are enough. `tasks` gives another
+    number to single domains, so that an easy one leaves something to learn.
     """
 
     source: str = "gold"
     steps: int = 0
     batch_size: int = 128
     tasks_per_domain: int = 200
+    tasks: Mapping[str, Any] = field(default_factory=dict)
     lr: float = 2e-3
     warmup: int = 20
     wd: float = 0.01
@@ -302,5 +304,11 @@ def _rules(config: Config) -> Iterator[tuple[str, str, bool]]:
     pair_or_off = "must hold two numbers, or none to switch it off"
     yield "algo.importance.token_mask", pair_or_off, len(correction.token_mask) in (0, 2)
     yield "algo.importance.seq_mask", pair_or_off, len(correction.seq_mask) in (0, 2)
+    counts = config.sft.tasks
+    yield "sft.tasks", "maps domains of the stream to whole numbers", _counts(counts, config.stream.domains)
     buffer = config.algo.overlong.buffer
     yield "algo.overlong.buffer", "must lie between 0 and rollout.max_new_tokens", 0 <= buffer <= rollout.max_new_tokens
+
+
+def _counts(counts: Mapping[str, Any], domains: Mapping[str, Any]) -> bool:
+    return all(name in domains and type(count) is int and count >= 0 for name, count in counts.items())

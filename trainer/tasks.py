@@ -68,7 +68,7 @@ class ServiceTasks:
             return _rows(Path(sft.source))
         found = []
         for domain in sorted(self._config.stream.domains):
-            for row in self._chosen(domain, "train", sft.tasks_per_domain):
+            for row in self._chosen(domain, "train", sft.tasks.get(domain, sft.tasks_per_domain)):
                 task = self._client.tasks.get(row["id"], answers=True)
                 shown = task.get("answers")
                 texts = [answer for answer in shown["gold"] if isinstance(answer, str)] if shown else []

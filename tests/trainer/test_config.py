@@ -57,6 +57,7 @@ def test_defaults_and_overrides(file: Path) -> None:
         ("algo.clip=[0.1]", "algo.clip: must hold two"),
         ("optim.betas=[0.1]", "optim.betas: must hold two"),
         ("algo.importance.seq_mask=[0.1]", "algo.importance.seq_mask"),
+        ("sft.tasks={other = 3}", "sft.tasks: maps domains of the stream"),
         ("algo.overlong.buffer=99", "algo.overlong.buffer"),
         ('optim.betas=[1, "a"]', r"optim.betas\[1\]: must be float"),
     ],
@@ -124,6 +125,7 @@ CHOICES: dict[str, Any] = {
     "algo.importance.token_mask": [0.5, 2.0],
     "algo.importance.seq_mask": [],
     "optim.betas": [0.5, 0.5],
+    "sft.tasks": {"d": 7},
     "optim.schedule": "linear",
     "eval.split": "holdout",
 }
