@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from service.settings import Settings
 from service.store.engine import make_engine
+from service.store.migrate import current, head
 from service.store.session import Store
 
 if TYPE_CHECKING:
@@ -65,13 +66,10 @@ def serve_api(settings: Settings, listen_fd: int | None = None) -> int:
     """Run the API until it is told to stop; the exit code of the process."""
     import uvicorn
 
-    from service.store.migrate import current, head
     from taskmill.logs import configure
 
     configure(settings)
-    log = logging.getLogger("taskmill")
-    if (found := current(settings.sqlalchemy_url)) != head():
-        log.error("the database is at revision %s, this version needs %s: run `taskmill db upgrade`", found, head())
+    if not _at_head(settings):
         return 1
     with build_api(settings) as app:
         server = uvicorn.Server(
@@ -96,4 +94,13 @@ def serve_worker(settings: Settings) -> int:
     from taskmill.logs import configure
 
     configure(settings)
-    return run_worker(settings)
+    return run_worker(settings) if _at_head(settings) else 1
+
+
+def _at_head(settings: Settings) -> bool:
+    """Whether the database is at the revision that this version needs; says what to do when it is not."""
+    found, needed = current(settings.sqlalchemy_url), head()
+    if found != needed:
+        log = logging.getLogger("taskmill")
+        log.error("the database is at revision %s, this version needs %s: run `taskmill db upgrade`", found, needed)
+    return found == needed

@@ -59,7 +59,7 @@ class TaskSummary(TypedDict):
     domain: str
     status: str
     split: str
-    verifier: str
+    verifier: Json
     licence: str | None
     generator: str | None
     tags: list[str]
@@ -85,8 +85,7 @@ class Task(TypedDict):
     domain: str
     status: str
     split: str
-    verifier: str
-    verifier_params: Json
+    verifier: Json
     tags: list[str]
     prompt: list[Message]
     environment: Json
@@ -127,7 +126,7 @@ class VerifyItem(TypedDict):
     version: NotRequired[int]
     task: NotRequired[Json]
     response: NotRequired[str]
-    trajectory: NotRequired[Sequence[Json]]
+    trajectory: NotRequired[Json]
     attempt: NotRequired[Attempt]
 
 

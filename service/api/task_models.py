@@ -31,6 +31,16 @@ class HeldOut(BaseModel):
     status: str
 
 
+class VerifierName(BaseModel):
+    name: str
+
+
+class VerifierUse(VerifierName):
+    """A verifier as the task names it: how answers are compared, never what they are compared with."""
+
+    params: dict[str, Any]
+
+
 class TaskSummary(BaseModel):
     """One row of a list. `prompt_head` is the beginning of the prompt's text."""
 
@@ -40,7 +50,7 @@ class TaskSummary(BaseModel):
     domain: str
     status: str
     split: str
-    verifier: str
+    verifier: VerifierName
     licence: str | None
     generator: str | None
     tags: list[str]
@@ -80,7 +90,7 @@ class TaskOut(TaskSummary):
     content_hash: str
     task_type: str
     prompt: list[dict[str, Any]]
-    verifier_params: dict[str, Any]
+    verifier: VerifierUse
     environment: dict[str, Any]
     limits: dict[str, Any]
     features: dict[str, Any]
@@ -177,16 +187,17 @@ def whole(found: Whole) -> TaskOut:
         | {"version": version.version, "ref": task_ref(found.task.id, version.version)}
         | {"family_id": found.task.family_id, "content_hash": version.content_hash}
         | {name: getattr(version, name) for name in ("prompt", "environment", "limits", "features", "guess_floor")}
-        | {"task_type": found.task.task_type, "verifier_params": version.verifier["params"], "sources": sources}
+        | {"task_type": found.task.task_type, "verifier": version.verifier, "sources": sources}
         | {"answers": tasks.dump_answers(found.answers) if found.answers else None}
     )
 
 
 def _summary(row: Listed) -> dict[str, Any]:
     task = row.task
-    names = ("id", "version", "domain", "status", "split", "verifier", "licence", "generator")
+    names = ("id", "version", "domain", "status", "split", "licence", "generator")
     return {name: getattr(task, name) for name in names} | {
         "ref": task_ref(task.id, task.version),
+        "verifier": {"name": task.verifier},
         "tags": list(row.tags),
         "prompt_head": row.prompt_head,
         "created_at": task.created_at,

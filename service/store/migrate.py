@@ -57,6 +57,8 @@ def upgrade(url: str) -> None:
 
 def current(url: str) -> str | None:
     """The revision the database is at, or None for an empty one."""
+    if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
+        return None
     engine = make_engine(url, pool_size=1)
     try:
         with engine.connect() as connection:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from taskmill.cli.options import DEFAULT_URL, Data, Json, Key, Url, key_or_exit
+from taskmill.cli.options import DEFAULT_URL, Data, Json, Key, Url, service
 
 
 def import_tasks(
@@ -19,12 +19,10 @@ def import_tasks(
     """Import tasks from a JSONL file. Bad lines are listed and lose no other line; exit 1 when there was one."""
     import json
 
-    from taskmill_client import Client
-
     if not file.is_file():
         typer.echo(f"{file}: no such file", err=True)
         raise typer.Exit(2)
-    with Client(url, key_or_exit(key, data)) as client:
+    with service(url, key, data) as client:
         summary: Mapping[str, Any] = {}
         for line in client.tasks.import_jsonl(file):
             if "summary" in line:

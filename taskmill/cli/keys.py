@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from taskmill.cli.options import Data, Json, settings_from
+from taskmill.cli.options import Data, Json, settings_of_a_database
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -29,7 +29,7 @@ def create(
     if unknown := sorted(set(scope) - known):
         typer.echo(f"unknown scope {', '.join(unknown)}; there are {', '.join(sorted(known))}", err=True)
         raise typer.Exit(2)
-    settings = settings_from(data)
+    settings = settings_of_a_database(data)
     expires = datetime.now(UTC) + timedelta(days=days) if days else None
     with open_store(settings) as store, store.writing() as db:
         key_id, token = issue_key(db, name=name, scopes=scope, secret=settings.secret_bytes, expires_at=expires)
@@ -44,7 +44,7 @@ def list_keys(data: Data = None, as_json: Json = False) -> None:
     from service.store import keys
     from taskmill.compose import open_store
 
-    with open_store(settings_from(data)) as store, store.reading() as db:
+    with open_store(settings_of_a_database(data)) as store, store.reading() as db:
         rows = [
             {
                 "id": row.id,
@@ -70,7 +70,7 @@ def revoke(key_id: str, data: Data = None) -> None:
     from service.store import keys
     from taskmill.compose import open_store
 
-    with open_store(settings_from(data)) as store, store.writing() as db:
+    with open_store(settings_of_a_database(data)) as store, store.writing() as db:
         if not keys.revoke(db, key_id):
             typer.echo(f"there is no key {key_id}; `taskmill keys list` shows them", err=True)
             raise typer.Exit(1)

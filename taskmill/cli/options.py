@@ -1,12 +1,17 @@
 """Options that several commands share, and how they become settings."""
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from taskmill_client import Client
+
     from service.settings import Settings
 
 Data = Annotated[Path | None, typer.Option("--data", help="Folder of all state. [default: .taskmill]")]
@@ -19,6 +24,7 @@ DEFAULT_URL = "http://127.0.0.1:8700"
 
 def settings_from(data: Path | None = None, **changes: object) -> "Settings":
     """The settings, with what the command line gave on top; put into the environment too, for child processes."""
+
     from pydantic import ValidationError
 
     from service.settings import Settings
@@ -34,6 +40,31 @@ def settings_from(data: Path | None = None, **changes: object) -> "Settings":
         for item in error.errors():
             typer.echo(f"setting TASKMILL_{'.'.join(map(str, item['loc'])).upper()}: {item['msg']}", err=True)
         raise typer.Exit(2) from error
+
+
+def settings_of_a_database(data: Path | None) -> "Settings":
+    """The settings, once it is sure that their database is there and at the newest revision."""
+    from service.store.migrate import current, head
+
+    settings = settings_from(data)
+    if (found := current(settings.sqlalchemy_url)) != head():
+        typer.echo(f"the database is at revision {found or 'none'}: run `taskmill db upgrade`", err=True)
+        raise typer.Exit(1)
+    return settings
+
+
+@contextmanager
+def service(url: str, key: str | None, data: Path | None) -> "Iterator[Client]":
+    """A client of the running service; what it refuses is said in one line, with exit code 1."""
+    from taskmill_client import Client, Patience
+    from taskmill_client.errors import TaskmillError
+
+    try:
+        with Client(url, key_or_exit(key, data), patience=Patience(deadline_s=5)) as client:
+            yield client
+    except TaskmillError as error:
+        typer.echo(f"{url}: {error}", err=True)
+        raise typer.Exit(1) from error
 
 
 def key_or_exit(key: str | None, data: Path | None) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from taskmill.cli.options import DEFAULT_URL, Data, Json, Key, Url, key_or_exit, settings_from
+from taskmill.cli.options import DEFAULT_URL, Data, Json, Key, Url, service, settings_from
 
 
 def stats(
@@ -17,9 +17,7 @@ def stats(
     """Print the statistics record: every number with its method, time and scope."""
     import json
 
-    from taskmill_client import Client
-
-    with Client(url, key_or_exit(key, data)) as client:
+    with service(url, key, data) as client:
         record = client.stats(facet)
     if as_json:
         typer.echo(json.dumps(record))

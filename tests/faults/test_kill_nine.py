@@ -24,7 +24,7 @@ from service.store.session import Store
 from service.store.tables import Attempt, Difficulty, Job, OrdinalRow, Run, Task, VerdictRow
 
 KILLS = 24
-STEPS, GROUPS, GROUP_SIZE = 80, 8, 4
+STEPS, GROUPS, GROUP_SIZE = 120, 8, 4
 GENERATE = [
     {"generator": "text.reverse", "knobs": {"length": 3, "wording": "terse"}, "seed": seed, "accepted": 60}
     for seed in range(8)
@@ -149,7 +149,8 @@ def _kill_at_random(fleet: Fleet, dice: random.Random) -> Counter[str]:
         ripe = [name for name, since in sorted(started.items()) if now - since > grace[name]]
         if not ripe:
             continue
-        victim = dice.choice(ripe)
+        rarest = min(ripe, key=lambda name: killed[name])  # or the one that starts fastest would have nearly all
+        victim = rarest if dice.random() < 0.6 else dice.choice(ripe)
         process: Process = getattr(fleet, victim)
         if victim == "trainer" and process.popen is not None and process.popen.poll() == 0:
             break  # the run has ended already
