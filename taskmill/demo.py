@@ -16,10 +16,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from taskmill.demo_report import Rates, Report, show_making, show_rates
 from taskmill_client import Client
 from taskmill_client.types import Job
-
-from taskmill.demo_report import Rates, Report, show_making, show_rates
 
 ENDED = frozenset(("done", "failed", "dead", "cancelled"))
 RISE, FAMILIES = 0.20, 2

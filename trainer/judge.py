@@ -9,7 +9,6 @@ from typing import NamedTuple
 from taskmill_client import Client
 from taskmill_client.types import Verdict as VerdictOut
 from taskmill_client.types import VerifyItem
-
 from trainer.contract import Attribution, Verdict
 
 BATCH = 1024

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 from taskmill_client import Client, TaskmillError
 from taskmill_client.types import Point
-
 from trainer.contract import Group
 from trainer.loss import informative
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from taskmill_client import Client, Patience, TaskmillError
 
+from taskmill_client import Client, Patience, TaskmillError
 from trainer import checkpoint
 from trainer.batching import Pair
 from trainer.config import Config

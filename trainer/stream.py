@@ -10,7 +10,6 @@ from typing import TypeVar
 from taskmill_client import Client
 from taskmill_client import types as t
 from taskmill_client.errors import LeaseExpired, LeaseSuperseded, StaleConsumer
-
 from trainer.config import Config
 from trainer.contract import Attribution, Completion, Group, Item, StreamDry, Superseded
 from trainer.heartbeat import Heartbeat

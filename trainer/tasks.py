@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol
 
 from taskmill_client import Client
 from taskmill_client.types import TaskSummary
-
 from trainer.config import Config
 from trainer.contract import Attribution, TrainerError, Verdict
 from trainer.judge import Answer, ServiceJudge

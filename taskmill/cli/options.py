@@ -10,9 +10,8 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from taskmill_client import Client
-
     from service.settings import Settings
+    from taskmill_client import Client
 
 Data = Annotated[Path | None, typer.Option("--data", help="Folder of all state. [default: .taskmill]")]
 Url = Annotated[str, typer.Option("--url", envvar="TASKMILL_URL", help="Where the service listens.")]

@@ -103,7 +103,6 @@ def _key(config: "Config", key_file: Path | None, data: Path | None) -> str:
 
 def _guarded(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     from taskmill_client import TaskmillError
-
     from trainer.contract import TrainerError
 
     try:

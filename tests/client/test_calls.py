@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 import taskmill_client
 from taskmill_client import AsyncClient, Client, Patience, WaitTimeout
 from taskmill_client import async_client as async_module
 from taskmill_client import client as sync_module
-
 from tests.client.conftest import Seen, Stub
 
 QUICK = Patience(deadline_s=2, first_s=0.01, longest_s=0.02)

@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+
 from taskmill_client import ApiError, AsyncClient, Client, ConnectionLost, Patience, TaskmillError
 from taskmill_client.errors import (
     Conflict,
@@ -22,7 +23,6 @@ from taskmill_client.errors import (
     Unauthenticated,
     Unavailable,
 )
-
 from tests.client.conftest import Stub, problem
 
 QUICK = Patience(deadline_s=2, first_s=0.01, longest_s=0.02)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from processes import ROOT, Process, free_port, run_to_end, wait_ready
 
 README = (ROOT / "README.md").read_text()

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Process, free_port, run_to_end, wait_ready
 from sqlalchemy import func, select
-from taskmill_client import Client
 
+from processes import Process, free_port, run_to_end, wait_ready
 from service.settings import Settings
 from service.store.engine import make_engine
 from service.store.session import Store
 from service.store.tables import Attempt, Difficulty, Job, OrdinalRow, Run, Task, VerdictRow
+from taskmill_client import Client
 
 KILLS = 24
 STEPS, GROUPS, GROUP_SIZE = 120, 8, 4

@@ -4,9 +4,9 @@ import shutil
 import subprocess
 
 import pytest
-from processes import ROOT
 from ruamel.yaml import YAML
 
+from processes import ROOT
 from service.settings import Settings
 
 COMPOSE = YAML(typ="safe").load(ROOT / "docker-compose.yml")

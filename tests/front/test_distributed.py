@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from conftest import service_url
 from processes import Process, free_port, run_to_end, wait_ready
 from taskmill_client import Client

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+
 from tree import ROOT
 
 QUIET = """

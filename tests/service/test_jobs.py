@@ -1,6 +1,6 @@
 """The lease protocol of jobs, on both databases."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from threading import Thread
 
@@ -11,7 +11,7 @@ from service.errors import Invalid, NotFound
 from service.store import job_upkeep, jobs, workers
 from service.store.engine import make_engine
 from service.store.jobs import LeaseLost
-from service.store.session import Store
+from service.store.session import Store, WriteSession
 from service.store.tables import Job
 from service.words import JobStatus, Queue
 
@@ -120,14 +120,19 @@ def test_a_fenced_worker_changes_nothing(store: Store) -> None:
         lambda db: jobs.crashed(db, job, old.token, code="x", detail=""),
         lambda db: jobs.hand_back(db, job, old.token, code="x"),
     ):
-        with pytest.raises(LeaseLost), store.writing() as db:
-            jobs.file(db, "test.any", {}, actor="ghost", queue=Queue.CPU)
-            act(db)
+        with pytest.raises(LeaseLost):
+            _file_and(store, act)
     with store.writing() as db:
         assert not jobs.extend(db, job, old.token, lease_s=60).held
         assert jobs.extend(db, job, new.token, lease_s=60).held
         assert [row.created_by for row in jobs.page(db)] == ["key_1"]
     assert get(store, job).cursor == {}
+
+
+def _file_and(store: Store, act: Callable[[WriteSession], None]) -> None:
+    with store.writing() as db:
+        jobs.file(db, "test.any", {}, actor="ghost", queue=Queue.CPU)
+        act(db)
 
 
 def test_steps_keep_cursor_counts_and_progress_for_the_next_attempt(store: Store) -> None:

@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import wait_until
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 
+from conftest import wait_until
 from service.store.session import Store
 from service.store.tables import Attempt, Idempotency
 from tests.service.conftest import a_task

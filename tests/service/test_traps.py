@@ -11,12 +11,12 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import wait_until
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from pydantic import BaseModel
 from sqlalchemy import event, func, select
 
+from conftest import wait_until
 from sandbox.contract import Backend
 from service.api.dependencies import ServicesHandle
 from service.app import create_app

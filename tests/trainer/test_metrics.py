@@ -6,7 +6,6 @@ import threading
 from pathlib import Path
 
 from taskmill_client import Client, Patience
-
 from trainer.contract import Group, Item, Sample, Verdict
 from trainer.metrics import JsonlSink, ServiceSink, rollout_metrics
 

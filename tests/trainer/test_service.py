@@ -16,8 +16,6 @@ import pytest
 import torch
 import uvicorn
 from sqlalchemy import update
-from taskmill_client import Client
-from taskmill_client.errors import LeaseSuperseded, StaleConsumer
 
 from sandbox.backends import make_backend
 from service.app import create_app
@@ -30,6 +28,8 @@ from service.store.session import Store
 from service.store.splits import SplitRule
 from service.store.tables import Task
 from service.words import Scope, Split, TaskStatus
+from taskmill_client import Client
+from taskmill_client.errors import LeaseSuperseded, StaleConsumer
 from tests.conftest import wait_until
 from tests.trainer.offline import Toy, reversals
 from trainer import checkpoint

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Filled, Served, chromium
 from mill import post
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
@@ -15,6 +14,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
+from conftest import Filled, Served, chromium
 from service.store.session import Store
 
 pytestmark = pytest.mark.browser

@@ -4,10 +4,10 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from conftest import CURATOR, KEEPER, OWN, READER, Filled, SignIn
 from fastapi.testclient import TestClient
 from mill import HOLDOUT_WORDS, HOSTILE, add, draft
 
+from conftest import CURATOR, KEEPER, OWN, READER, Filled, SignIn
 from service.dashboard import session
 from service.dashboard.guard import HEADERS
 from service.settings import Settings
