@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-console = Console(width=None if sys.stdout.isatty() else 110)
+console = Console(width=None if sys.stdout.isatty() else 120)
 """Wide enough for the tables when the output goes to a file."""
 
 
@@ -50,7 +50,9 @@ def show_making(jobs: Sequence[Mapping[str, Any]]) -> None:
     """The funnel: candidates, duplicates, rejects of each gate, active tasks; one row for each source."""
     gates = sorted({gate for job in jobs for gate in job["counts"] if gate[0] == "G"})
     heads = ("source", "extracted", "duplicates", *(f"{gate} rejects" for gate in gates), "active", "ended by")
-    table = Table(*heads, title="Tasks made, gated and active", title_justify="left")
+    table = Table(title="Tasks made, gated and active", title_justify="left")
+    for head in heads:
+        table.add_column(head, no_wrap=True, justify="left" if head in {"source", "ended by"} else "right")
     total = [0] * (len(gates) + 3)
     for job in jobs:
         counts = job["counts"]
