@@ -45,8 +45,8 @@ def test_the_examples_run(tmp_path: Path) -> None:
 
 
 def _wait_for_an_active_task(data: Path, port: int) -> None:
-    from conftest import wait_until
     from taskmill_client import Client
+    from tests.conftest import wait_until
 
     with Client(f"http://127.0.0.1:{port}", (data / "admin.key").read_text().strip()) as client:
         wait_until(lambda: list(client.tasks.list(status="active")), within_s=30)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import service_url
 from processes import Process, free_port, run_to_end, wait_ready
 from taskmill_client import Client
+from tests.conftest import service_url
 
 
 @pytest.mark.pg

@@ -7,9 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from conftest import wait_until
 from processes import Process, free_port, run_to_end, wait_ready
 from taskmill_client import Client
+from tests.conftest import wait_until
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -65,7 +65,7 @@ def test_sixteen_concurrent_duplicates_get_one_answer(client: TestClient) -> Non
 
 
 def test_readiness_names_its_checks(client: TestClient) -> None:
-    from conftest import wait_until
+    from tests.conftest import wait_until
 
     wait_until(lambda: client.get("/readyz").status_code == 200)
     checks = client.get("/readyz").json()["checks"]

@@ -8,9 +8,9 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 
-from conftest import wait_until
 from service.store.session import Store
 from service.store.tables import Attempt, Idempotency
+from tests.conftest import wait_until
 from tests.service.conftest import a_task
 
 SLOW = {"language": "python", "code": "import time; time.sleep(1.5); print('done')"}

@@ -16,7 +16,6 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel
 from sqlalchemy import event, func, select
 
-from conftest import wait_until
 from sandbox.contract import Backend
 from service.api.dependencies import ServicesHandle
 from service.app import create_app
@@ -26,6 +25,7 @@ from service.store import events
 from service.store.session import Store, WriteSession
 from service.store.tables import Job, Task
 from service.words import Scope
+from tests.conftest import wait_until
 from tests.service.conftest import MakeClient, a_task
 from tests.service.served import served
 from verifiers.engine import Engine

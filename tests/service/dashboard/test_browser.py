@@ -14,8 +14,8 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from conftest import Filled, Served, chromium
 from service.store.session import Store
+from tests.service.dashboard.conftest import Filled, Served, chromium
 
 pytestmark = pytest.mark.browser
 

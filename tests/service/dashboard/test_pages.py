@@ -7,7 +7,6 @@ import pytest
 from fastapi.testclient import TestClient
 from mill import HOLDOUT_WORDS, HOSTILE, add, draft
 
-from conftest import CURATOR, KEEPER, OWN, READER, Filled, SignIn
 from service.dashboard import session
 from service.dashboard.guard import HEADERS
 from service.settings import Settings
@@ -15,6 +14,7 @@ from service.stats.record import build
 from service.store import jobs, keys
 from service.store.session import Store
 from service.words import Scope
+from tests.service.dashboard.conftest import CURATOR, KEEPER, OWN, READER, Filled, SignIn
 
 LISTS = ("/", "/tasks", "/runs", "/jobs")
 TABS = ("", "/attempts", "/receipts", "/provenance", "/events")
