@@ -46,6 +46,7 @@ def sweep(db: WriteSession) -> Swept:
             swept.dead.append(job.id)
         else:
             job.status, job.leased_by, job.hinted_at = JobStatus.QUEUED, None, None
+            job.run_at = now  # it waits from now on: a rescue is for jobs that nobody takes, not for old ones
             swept.requeued.append(job.id)
     db.flush()
     return swept

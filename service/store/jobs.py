@@ -29,6 +29,7 @@ KINDS: Mapping[str, Queue] = {
 }
 """The kinds of job there are, and the queue that each waits in."""
 
+MAX_ATTEMPTS = 3
 MAX_RETRIES = 20
 RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
 
@@ -209,13 +210,13 @@ def step(
 ) -> None:
     """Move the job's cursor in the transaction that writes the results of the step (at most 500 rows).
 
-    A job that gets on is no poison, so its starts are counted from here again: however long it is and however often
-    its workers die, it ends, because its cursor only moves forward.
+    A job that gets on is no poison, so it may be started anew as often as a fresh one: however long it is and however
+    often its workers die, it ends, because its cursor only moves forward.
 
     Raises:
         LeaseLost: another worker has the job; the step's results must not be kept.
     """
-    values: dict[str, Any] = {"cursor": dict(cursor), "attempts": 1}
+    values: dict[str, Any] = {"cursor": dict(cursor), "max_attempts": Job.attempts + MAX_ATTEMPTS - 1}
     if counts is not None:
         values["counts"] = dict(counts)
     if progress is not None:
