@@ -30,27 +30,12 @@ def service_url(name: str) -> str:
     pytest.skip(f"{variable} is not set: it needs {remedy}")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        for name in SERVICES:
-            if item.get_closest_marker(name):
-                item.fixturenames.append(f"_needs_{name}") if f"_needs_{name}" not in item.fixturenames else None
-
-
-@pytest.fixture
-def _needs_pg() -> str:
-    return service_url("pg")
-
-
-@pytest.fixture
-def _needs_redis() -> str:
-    return service_url("redis")
-
-
-@pytest.fixture
-def _needs_amqp() -> str:
-    return service_url("amqp")
+@pytest.fixture(autouse=True)
+def _marked_services(request: pytest.FixtureRequest) -> None:
+    """A test marked `pg`, `redis` or `amqp` is skipped, or fails where it is required, when that service is not there."""
+    for name in SERVICES:
+        if request.node.get_closest_marker(name):
+            service_url(name)
 
 
 @pytest.fixture(scope="session")
