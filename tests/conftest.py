@@ -32,7 +32,7 @@ def service_url(name: str) -> str:
 
 @pytest.fixture(autouse=True)
 def _marked_services(request: pytest.FixtureRequest) -> None:
-    """A test marked `pg`, `redis` or `amqp` is skipped, or fails where it is required, when that service is not there."""
+    """A test marked `pg`, `redis` or `amqp` is skipped without that service, or fails where it is required."""
     for name in SERVICES:
         if request.node.get_closest_marker(name):
             service_url(name)
