@@ -45,7 +45,8 @@ sys.exit(any([os.waitpid(kid, 0)[1] for kid in kids]))
 """
     result = execute(code, limits={"memory_mb": 96})
     assert result.status == "memory_limit"
-    assert result.memory_mb < 96 * 1.6
+    if result.limits_enforced["memory"] != "poll":  # between two looks a program may take what it likes
+        assert result.memory_mb < 96 * 1.6
 
 
 def test_a_refused_fork_is_the_process_limit_unless_it_is_handled(execute: Execute) -> None:
