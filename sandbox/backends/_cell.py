@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,6 +88,8 @@ class Cell:
         self._popen: subprocess.Popen[bytes] | None = None
         self._fds: list[int] = []
         self._closed: bool | None = None
+        self._gone = False
+        self._ending = threading.RLock()
         ours, theirs = socket.socketpair()
         self.control = Control(ours)
         try:
@@ -153,7 +156,16 @@ class Cell:
             raise BoxLost(f"the supervisor answered {event['event']!r} to {command['do']!r}")
 
     def kill(self) -> None:
-        """SIGKILL to the supervisor: the kernel then ends its whole namespace. Without one it must do that itself."""
+        """SIGKILL to the supervisor: the kernel then ends its whole namespace. Without one it must do that itself.
+
+        Whoever closes the box and whoever follows its program may both end it: they use the descriptors in turns,
+        and after `destroy` their numbers may be somebody else's.
+        """
+        with self._ending:
+            if not self._gone:
+                self._kill()
+
+    def _kill(self) -> None:
         if not self._isolated and self._popen is not None:
             self.control.hang_up()
             if _ready(self._outer, DEAD_WITHIN_S):
@@ -166,6 +178,10 @@ class Cell:
 
     def destroy(self) -> bool:
         """Kill, reap, remove. Idempotent; False when something could not be removed."""
+        with self._ending:
+            return self._destroy()
+
+    def _destroy(self) -> bool:
         if self._closed is not None:
             return self._closed
         self._closed = False
@@ -175,6 +191,7 @@ class Cell:
                 clean = self.leaf.remove() and clean
             self._closed = clean
         finally:
+            self._gone = True
             self.control.close()
             for fd in self._fds:
                 os.close(fd)
